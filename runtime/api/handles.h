@@ -35,10 +35,10 @@ public:
   explicit text_codecs(std::shared_ptr<const model> m) : model_(std::move(m)) {}
   text_codec &get(bool ids) {
     std::lock_guard lock(mutex_);
-    std::unique_ptr<text_codec> &known = codecs_[ids];
-    if (!known)
-      known = std::make_unique<text_codec>(*model_, ids);
-    return *known;
+    std::unique_ptr<text_codec> &codec = codecs_[ids];
+    if (!codec)
+      codec = std::make_unique<text_codec>(*model_, ids);
+    return *codec;
   }
 
 private:
@@ -88,9 +88,9 @@ inline void require(bool condition, const char *what) {
 }
 
 // `what` names the constants in the message.
-inline void require_choice(const char *what, int value, int least, int most) {
-  if (value < least || value > most)
-    fail(status::invalid_argument, "there is no %s %d: they have the numbers %d to %d", what, value, least, most);
+inline void require_choice(const char *what, int value, int min, int max) {
+  if (value < min || value > max)
+    fail(status::invalid_argument, "there is no %s %d: they have the numbers %d to %d", what, value, min, max);
 }
 
 // For structs that begin with `size`, of callers that were built with this version's header, an older or a newer one. XF_FIRST_SIZE

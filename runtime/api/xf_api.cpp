@@ -32,7 +32,7 @@ xf_status wrap(std::shared_ptr<const model> opened, xf_model **result) {
       handle->entries.push_back(static_cast<int>(i));
   if (opened->header().generate.present) {
     arena_plan unused;
-    handle->source = source_layout(*opened, unused).owed;
+    handle->source = source_layout(*opened, unused).required;
   }
   handle->codecs = std::make_shared<text_codecs>(opened);
   handle->impl = std::move(opened);
@@ -77,13 +77,13 @@ const entry_info *entry_at(const xf_model *m, int32_t entry) {
   return &m->impl->entries()[m->entries[entry]];
 }
 
-xf_status describe(const entry_info *entry, const std::vector<tensor_info> *tensors, int32_t number,
+xf_status describe(const entry_info *entry, const std::vector<tensor_info> *tensors, int32_t index,
                    xf_tensor_info *info) {
   require(entry, "there is no such entry, or the model is null");
   require(info, "the information is null");
-  if (number < 0 || static_cast<size_t>(number) >= tensors->size())
-    fail(status::invalid_argument, "there is no tensor %d: they are numbered from 0, and there are %zu", number, tensors->size());
-  const tensor_info &tensor = (*tensors)[number];
+  if (index < 0 || static_cast<size_t>(index) >= tensors->size())
+    fail(status::invalid_argument, "there is no tensor %d: they are numbered from 0, and there are %zu", index, tensors->size());
+  const tensor_info &tensor = (*tensors)[index];
   *info = {tensor.name.c_str(), static_cast<int32_t>(tensor.dtype), static_cast<int32_t>(tensor.dim.size()), {},
            tensor.bound};
   std::copy(tensor.dim.begin(), tensor.dim.end(), info->shape);
@@ -264,7 +264,7 @@ xf_status xf_output_shapes(xf_session *s, const char *entry_name, const xf_tenso
     bind_inputs(m, entry, given.given, s->impl.call_dims(), s->impl.call_io());
     for (int32_t i = 0; i < output_count; ++i) {
       argument wanted{outputs[i].name, 0, 0, nullptr, nullptr};
-      const tensor_info &tensor = entry.outputs[place_of(entry, entry.outputs, wanted, i, "output")];
+      const tensor_info &tensor = entry.outputs[index_of(entry, entry.outputs, wanted, i, "output")];
       outputs[i].name = tensor.name.c_str();
       outputs[i].dtype = tensor.dtype;
       outputs[i].rank = static_cast<int32_t>(tensor.dim.size());
@@ -285,7 +285,7 @@ xf_status xf_run(xf_session *s, const char *entry_name, const xf_tensor *inputs,
     void **io = s->impl.call_io();
     bind_inputs(m, entry, given.given, dims, io);
     bind_outputs(m, entry, wanted.given, dims, io + entry.inputs.size());
-    check_apart(m, entry, dims, io);
+    check_no_aliasing(m, entry, dims, io);
     s->impl.call(entry, dims, io);
     return XF_OK;
   });

@@ -87,12 +87,12 @@ public:
   }
 
   void hypothesis_found(int64_t sentence, int32_t rank, std::span<const int32_t> tokens, bool, double score) override {
-    int64_t place = sentence * best_ + rank;
-    out_.lengths[place] = static_cast<int32_t>(tokens.size());
+    int64_t index = sentence * best_ + rank;
+    out_.lengths[index] = static_cast<int32_t>(tokens.size());
     size_t stored = std::min(tokens.size(), static_cast<size_t>(out_.capacity));
-    std::copy_n(tokens.data(), stored, out_.tokens + place * out_.capacity);
+    std::copy_n(tokens.data(), stored, out_.tokens + index * out_.capacity);
     if (out_.scores)
-      out_.scores[place] = score;
+      out_.scores[index] = score;
   }
   bool wants_alignments() const { return out_.alignments; }
   void alignment_found(int64_t sentence, int32_t rank, std::span<const int32_t>, bool, const alignment &found) override {
@@ -190,8 +190,8 @@ const line_hypothesis *result_at(const xf_lines *lines, int64_t line, int32_t re
 } // namespace
 
 int32_t xf_line_results(const xf_lines *lines, int64_t line) {
-  bool there = lines && line >= 0 && static_cast<size_t>(line) < lines->results.size();
-  return there ? static_cast<int32_t>(lines->results[line].best.size()) : 0;
+  bool exists = lines && line >= 0 && static_cast<size_t>(line) < lines->results.size();
+  return exists ? static_cast<int32_t>(lines->results[line].best.size()) : 0;
 }
 const char *xf_line_text(const xf_lines *lines, int64_t line, int32_t result) {
   const line_hypothesis *found = result_at(lines, line, result);
@@ -211,7 +211,7 @@ int64_t xf_line_alignment(const xf_lines *lines, int64_t line, int32_t result, i
   return count;
 }
 const char *xf_line_error(const xf_lines *lines, int64_t line) {
-  bool there = lines && line >= 0 && static_cast<size_t>(line) < lines->results.size();
-  return there && !lines->results[line].error.empty() ? lines->results[line].error.c_str() : nullptr;
+  bool exists = lines && line >= 0 && static_cast<size_t>(line) < lines->results.size();
+  return exists && !lines->results[line].error.empty() ? lines->results[line].error.c_str() : nullptr;
 }
 void xf_lines_free(xf_lines *lines) { delete lines; }

@@ -6,18 +6,18 @@
 namespace xf::rt {
 
 void beam_search::plan(arena_plan &plan, int64_t beams, int64_t length) {
-  nodes_at_ = plan.add(beams * length, sizeof(beam_node));
-  open_at_ = plan.add(beams, sizeof(open_beam));
+  nodes_offset_ = plan.add(beams * length, sizeof(beam_node));
+  open_offset_ = plan.add(beams, sizeof(open_beam));
   // Fewer than K before a step, in which K may end, or, in the last one, K stay open.
-  finished_at_ = plan.add(2 * beams, sizeof(hypothesis));
-  pairs_at_ = plan.add(2 * beams * beams, sizeof(beam_pair));
+  finished_offset_ = plan.add(2 * beams, sizeof(hypothesis));
+  pairs_offset_ = plan.add(2 * beams * beams, sizeof(beam_pair));
 }
 
 void beam_search::bind(const arena &memory) {
-  nodes_ = memory.as<beam_node>(nodes_at_);
-  now_ = memory.as<open_beam>(open_at_);
-  finished_ = memory.as<hypothesis>(finished_at_);
-  pairs_ = memory.as<beam_pair>(pairs_at_);
+  nodes_ = memory.as<beam_node>(nodes_offset_);
+  current_ = memory.as<open_beam>(open_offset_);
+  finished_ = memory.as<hypothesis>(finished_offset_);
+  pairs_ = memory.as<beam_pair>(pairs_offset_);
 }
 
 void beam_search::start(int32_t beams, int32_t max_length, const end_tokens &ends, const beam_scoring &scoring) {
@@ -28,7 +28,7 @@ void beam_search::start(int32_t beams, int32_t max_length, const end_tokens &end
   open_ = 1;
   step_ = 0;
   finished_count_ = 0;
-  now_[0] = {0.0, 0, -1};
+  current_[0] = {0.0, 0, -1};
 }
 
 void beam_search::finish(double sum, int32_t length, int32_t step, int32_t beam, int32_t end) {
@@ -53,14 +53,14 @@ void beam_search::keep_best() {
 }
 
 // Whether the best open beam, which is the first, scores more than the worst of K finished hypotheses.
-bool beam_search::may_improve() const { return score(now_[0].sum, step_) > finished_[beams_ - 1].score; }
+bool beam_search::may_improve() const { return score(current_[0].sum, step_) > finished_[beams_ - 1].score; }
 
 // All candidates of all open beams as pairs; returns how many there are.
 int32_t beam_search::gather(const row_summary *const *rows, const candidate *const *best) {
   int32_t count = 0;
   for (int32_t b = 0; b < open_; ++b)
     for (int32_t i = 0; i < rows[b]->count; ++i)
-      pairs_[count++] = {now_[b].sum + (best[b][i].logit - rows[b]->normaliser), b, best[b][i].token};
+      pairs_[count++] = {current_[b].sum + (best[b][i].logit - rows[b]->normaliser), b, best[b][i].token};
   return count;
 }
 
@@ -85,7 +85,7 @@ bool beam_search::take(const beam_pair *pairs, int32_t count) {
   for (int32_t i = 0; i < count && next < beams_; ++i) {
     const beam_pair &p = pairs[i];
     if (!ends_.contains(p.token)) {
-      now_[next] = {p.sum, p.beam, p.token};
+      current_[next] = {p.sum, p.beam, p.token};
       *node(step_, next) = {p.beam, p.token};
       ++next;
     } else if (i < beams_) {
@@ -104,7 +104,7 @@ bool beam_search::take(const beam_pair *pairs, int32_t count) {
   // Open ones count at the greatest length only, and only where the search has not stopped anyway.
   if (goes_on)
     for (int32_t b = 0; b < open_; ++b)
-      finish(now_[b].sum, step_, step_ - 1, b, -1);
+      finish(current_[b].sum, step_, step_ - 1, b, -1);
   open_ = 0;
   return false;
 }

@@ -54,11 +54,11 @@ struct end_tokens {
     auto is_in = [token](std::span<const int32_t> tokens) { return std::find(tokens.begin(), tokens.end(), token) != tokens.end(); };
     return token == first || is_in(more) || is_in(given);
   }
-  template <typename See> void for_each(See see) const {
+  template <typename Visit> void for_each(Visit visit) const {
     if (first >= 0)
-      see(first);
-    std::for_each(more.begin(), more.end(), see);
-    std::for_each(given.begin(), given.end(), see);
+      visit(first);
+    std::for_each(more.begin(), more.end(), visit);
+    std::for_each(given.begin(), given.end(), visit);
   }
 };
 
@@ -89,7 +89,7 @@ public:
   int32_t open() const { return open_; }
   // Of a search with one beam: the token of the last step, or -1 if there was none to choose.
   int32_t last_token() const { return last_token_; }
-  const open_beam &beam(int32_t b) const { return now_[b]; }
+  const open_beam &beam(int32_t b) const { return current_[b]; }
   int32_t produced() const { return step_; } // tokens of the open beams
   int32_t remaining() const { return max_length_ - step_; } // tokens that they may still get
   int32_t max_length() const { return max_length_; }
@@ -115,9 +115,9 @@ private:
   void write_path(int32_t step, int32_t beam, int32_t *tokens) const;
   beam_node *node(int32_t step, int32_t beam) const { return nodes_ + int64_t(step) * beams_ + beam; }
 
-  uint64_t nodes_at_ = 0, open_at_ = 0, finished_at_ = 0, pairs_at_ = 0;
+  uint64_t nodes_offset_ = 0, open_offset_ = 0, finished_offset_ = 0, pairs_offset_ = 0;
   beam_node *nodes_ = nullptr;
-  open_beam *now_ = nullptr;
+  open_beam *current_ = nullptr;
   hypothesis *finished_ = nullptr;
   beam_pair *pairs_ = nullptr;
   int32_t beams_ = 1, max_length_ = 0;

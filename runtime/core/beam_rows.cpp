@@ -8,20 +8,20 @@ namespace xf::rt {
 beam_rows::beam_rows(arena_plan &plan, int64_t slots, int64_t beams, int64_t positions)
     : history_(plan, slots * beams, positions), beams_(beams) {
   int64_t rows = slots * beams;
-  for (uint64_t *at : {&rows_at_, &next_at_, &slot_of_at_, &beam_of_at_})
-    *at = plan.add(rows, sizeof(int32_t));
-  kept_at_ = plan.add(rows, sizeof(uint8_t));
-  moves_at_ = plan.add(rows, sizeof(row_move));
+  for (uint64_t *offset : {&rows_offset_, &next_offset_, &slot_of_offset_, &beam_of_offset_})
+    *offset = plan.add(rows, sizeof(int32_t));
+  kept_offset_ = plan.add(rows, sizeof(uint8_t));
+  moves_offset_ = plan.add(rows, sizeof(row_move));
 }
 
 void beam_rows::bind(const arena &memory) {
   history_.bind(memory);
-  rows_ = memory.as<int32_t>(rows_at_);
-  next_ = memory.as<int32_t>(next_at_);
-  slot_of_ = memory.as<int32_t>(slot_of_at_);
-  beam_of_ = memory.as<int32_t>(beam_of_at_);
-  kept_ = memory.as<uint8_t>(kept_at_);
-  moves_ = memory.as<row_move>(moves_at_);
+  rows_ = memory.as<int32_t>(rows_offset_);
+  next_ = memory.as<int32_t>(next_offset_);
+  slot_of_ = memory.as<int32_t>(slot_of_offset_);
+  beam_of_ = memory.as<int32_t>(beam_of_offset_);
+  kept_ = memory.as<uint8_t>(kept_offset_);
+  moves_ = memory.as<row_move>(moves_offset_);
 }
 
 void beam_rows::open(int32_t slot) {
@@ -32,10 +32,10 @@ void beam_rows::open(int32_t slot) {
 }
 
 std::span<const row_move> beam_rows::regroup(std::span<const slot_beams> slots) {
-  auto for_each_beam = [&](auto see) {
+  auto for_each_beam = [&](auto visit) {
     for (int32_t slot = 0; slot < static_cast<int32_t>(slots.size()); ++slot)
       for (int32_t beam = 0; beam < slots[static_cast<size_t>(slot)].count; ++beam)
-        see(slot, slots[static_cast<size_t>(slot)], beam);
+        visit(slot, slots[static_cast<size_t>(slot)], beam);
   };
   int32_t rows = 0;
   for (const slot_beams &beams : slots)
@@ -70,12 +70,12 @@ std::span<const row_move> beam_rows::regroup(std::span<const slot_beams> slots) 
 void beam_rows::give_to_sibling(int32_t row, std::span<const slot_beams> slots) {
   int32_t slot = slot_of_[row], best = -1;
   const slot_beams &beams = slots[static_cast<size_t>(slot)];
-  int64_t most = 0;
+  int64_t max_shared = 0;
   for (int32_t beam = 0; beam < beams.count; ++beam)
     if (next(slot, beam) < 0) {
       int64_t shared = history_.shared(parent(slot, beams, beam), row, beams.positions);
-      if (best < 0 || shared > most)
-        best = beam, most = shared;
+      if (best < 0 || shared > max_shared)
+        best = beam, max_shared = shared;
     }
   if (best >= 0)
     move(slot, beams, best, row);

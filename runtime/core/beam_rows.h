@@ -59,7 +59,7 @@ private:
 
   row_history history_;
   int64_t beams_;
-  uint64_t rows_at_, next_at_, slot_of_at_, beam_of_at_, kept_at_, moves_at_;
+  uint64_t rows_offset_, next_offset_, slot_of_offset_, beam_of_offset_, kept_offset_, moves_offset_;
   int32_t *rows_ = nullptr, *next_ = nullptr;       // [slot][beam]; after the step
   int32_t *slot_of_ = nullptr, *beam_of_ = nullptr; // [row]
   uint8_t *kept_ = nullptr;                         // [row]: whether a beam has it after the step

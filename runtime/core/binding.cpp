@@ -73,8 +73,8 @@ private:
   void bind_size(const tensor_info &tensor, int32_t axis, int dimension, long long size) {
     const dim_info &dim = model_.dims()[dimension];
     const char *name = tensor.name.c_str();
-    if (auto least = std::max<long long>(tensor.least[axis], 1); size < least)
-      fail(status::invalid_argument, "input '%s' has size %lld in dimension %s; at least %lld is needed", name, size, dim.name.c_str(), least);
+    if (auto min_size = std::max<long long>(tensor.min_sizes[axis], 1); size < min_size)
+      fail(status::invalid_argument, "input '%s' has size %lld in dimension %s; at least %lld is needed", name, size, dim.name.c_str(), min_size);
     if (size > dim.max)
       fail(status::limit, "input '%s' has size %lld in dimension %s; the limit is %lld", name, size,
            dim.name.c_str(), static_cast<long long>(dim.max));
@@ -97,7 +97,7 @@ private:
 
 } // namespace
 
-size_t place_of(const entry_info &entry, std::span<const tensor_info> tensors, const argument &given,
+size_t index_of(const entry_info &entry, std::span<const tensor_info> tensors, const argument &given,
                 size_t position, const char *role) {
   if (!given.name) {
     if (position >= tensors.size())
@@ -129,16 +129,16 @@ void bind_inputs(const model &m, const entry_info &entry, std::span<const argume
   input_binder binder(m, dims);
   for (size_t position = 0; position < inputs.size(); ++position) {
     const argument &given = inputs[position];
-    size_t place = place_of(entry, entry.inputs, given, position, "input");
-    if (io[place])
-      fail(status::invalid_argument, "input '%s' is given twice", entry.inputs[place].name.c_str());
-    binder.bind(entry.inputs[place], given);
-    io[place] = given.data;
+    size_t index = index_of(entry, entry.inputs, given, position, "input");
+    if (io[index])
+      fail(status::invalid_argument, "input '%s' is given twice", entry.inputs[index].name.c_str());
+    binder.bind(entry.inputs[index], given);
+    io[index] = given.data;
   }
-  for (size_t place = 0; place < entry.inputs.size(); ++place)
-    if (!io[place])
+  for (size_t index = 0; index < entry.inputs.size(); ++index)
+    if (!io[index])
       fail(status::invalid_argument, "entry '%s' needs input '%s', %s", entry.name.c_str(),
-           entry.inputs[place].name.c_str(), m.shape_text(entry.inputs[place]).c_str());
+           entry.inputs[index].name.c_str(), m.shape_text(entry.inputs[index]).c_str());
   for (const tensor_info &tensor : entry.outputs)
     for (size_t axis = 0; axis < tensor.dim.size(); ++axis)
       if (int dimension = tensor.dimension(axis); dimension >= 0 && dims[dimension] < 0)
@@ -151,26 +151,26 @@ void bind_outputs(const model &m, const entry_info &entry, std::span<const argum
   std::fill_n(io, entry.outputs.size(), nullptr);
   for (size_t position = 0; position < outputs.size(); ++position) {
     const argument &given = outputs[position];
-    size_t place = place_of(entry, entry.outputs, given, position, "output");
-    const tensor_info &tensor = entry.outputs[place];
-    if (io[place] || !given.data)
+    size_t index = index_of(entry, entry.outputs, given, position, "output");
+    const tensor_info &tensor = entry.outputs[index];
+    if (io[index] || !given.data)
       fail(status::invalid_argument, "output '%s' %s", tensor.name.c_str(),
-           io[place] ? "is given twice" : "has no data");
+           io[index] ? "is given twice" : "has no data");
     int64_t shape[XF_ABI_MAX_RANK];
     shape_of(tensor, dims, shape);
-    argument right{nullptr, tensor.dtype, static_cast<int32_t>(tensor.dim.size()), shape, nullptr};
-    if (given.dtype != right.dtype || given.rank != right.rank || !std::equal(shape, shape + right.rank, given.shape))
+    argument expected{nullptr, tensor.dtype, static_cast<int32_t>(tensor.dim.size()), shape, nullptr};
+    if (given.dtype != expected.dtype || given.rank != expected.rank || !std::equal(shape, shape + expected.rank, given.shape))
       fail(status::invalid_argument, "output '%s' has another data type or shape than %s, which is %s here",
-           tensor.name.c_str(), m.shape_text(tensor).c_str(), shape_text(right).c_str());
-    io[place] = given.data;
+           tensor.name.c_str(), m.shape_text(tensor).c_str(), shape_text(expected).c_str());
+    io[index] = given.data;
   }
-  for (size_t place = 0; place < entry.outputs.size(); ++place)
-    if (!io[place])
+  for (size_t index = 0; index < entry.outputs.size(); ++index)
+    if (!io[index])
       fail(status::invalid_argument, "entry '%s' gives output '%s', %s: it needs a place", entry.name.c_str(),
-           entry.outputs[place].name.c_str(), m.shape_text(entry.outputs[place]).c_str());
+           entry.outputs[index].name.c_str(), m.shape_text(entry.outputs[index]).c_str());
 }
 
-void check_apart(const model &m, const entry_info &entry, const int64_t *dims, void *const *io) {
+void check_no_aliasing(const model &m, const entry_info &entry, const int64_t *dims, void *const *io) {
   size_t inputs = entry.inputs.size();
   auto tensor = [&](size_t i) -> const tensor_info & { return i < inputs ? entry.inputs[i] : entry.outputs[i - inputs]; };
   auto begin = [&](size_t i) { return reinterpret_cast<uintptr_t>(io[i]); };

@@ -11,7 +11,7 @@
 namespace xf::rt {
 
 struct argument {
-  const char *name; // null: by place
+  const char *name; // null: by position
   int32_t dtype;    // xf_abi_dtype
   int32_t rank;
   const int64_t *shape;
@@ -28,10 +28,10 @@ void bind_outputs(const model &m, const entry_info &entry, std::span<const argum
                   void **io);
 // Throws where an output lies in memory of an input or of another output: kernels write what others have yet to read. `io`: the
 // inputs, then the outputs.
-void check_apart(const model &m, const entry_info &entry, const int64_t *dims, void *const *io);
+void check_no_aliasing(const model &m, const entry_info &entry, const int64_t *dims, void *const *io);
 
-// The argument's place among `tensors`; throws when there is none.
-size_t place_of(const entry_info &entry, std::span<const tensor_info> tensors, const argument &given,
+// The argument's index in `tensors`; throws when there is none.
+size_t index_of(const entry_info &entry, std::span<const tensor_info> tensors, const argument &given,
                 size_t position, const char *role);
 
 // The tensor's shape for these dimensions.

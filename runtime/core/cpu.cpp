@@ -38,7 +38,7 @@ uint64_t enabled_states() {
   return (static_cast<uint64_t>(high) << 32) | low;
 }
 
-constexpr size_t kMostCpuSets = 1024; // of cpu_set_t
+constexpr size_t kMaxCpuSets = 1024; // of cpu_set_t
 constexpr const char *kNames[XF_ABI_ISA_COUNT] = {"baseline", "avx2", "avx2_vnni", "avx512", "avx512_vnni", "avx512_bf16"};
 
 // A file of one line with at most two numbers, "max" standing for -1.
@@ -120,8 +120,8 @@ static int best_isa(bool avx_vnni) {
 // Intel's cores that have AVX512_FP16 (Sapphire Rapids and those behind it) start a VDPBF16PS every other cycle, and four FMAs in that time:
 // products of 16 bits are left to AMX there.
 static bool has_slow_bf16() {
-  registers maker = cpuid(0);
-  bool intel = maker.b == signature_INTEL_ebx && maker.d == signature_INTEL_edx && maker.c == signature_INTEL_ecx;
+  registers vendor = cpuid(0);
+  bool intel = vendor.b == signature_INTEL_ebx && vendor.d == signature_INTEL_edx && vendor.c == signature_INTEL_ecx;
   return intel && has(cpuid(7).d, {23});
 }
 
@@ -157,7 +157,7 @@ int choose_isa(const std::vector<int> &available, isa_support supported, int req
 std::vector<int> allowed_cpus() {
   std::vector<int> allowed;
   // A set holds 1024 CPUs; the kernel refuses one that is smaller than what it was built or booted for.
-  for (std::vector<cpu_set_t> sets(1); sets.size() <= kMostCpuSets; sets.resize(2 * sets.size())) {
+  for (std::vector<cpu_set_t> sets(1); sets.size() <= kMaxCpuSets; sets.resize(2 * sets.size())) {
     size_t size = sets.size() * sizeof(cpu_set_t);
     if (sched_getaffinity(0, size, sets.data()) == 0) {
       for (size_t cpu = 0; cpu < 8 * size; ++cpu)

@@ -9,7 +9,7 @@ namespace xf::rt {
 
 namespace {
 
-bool takes_all_sizes(const gpu_stage &stage) { return stage.back().how.limit < 0 && stage.back().how.max_blocks == 0; }
+bool takes_all_sizes(const gpu_stage &stage) { return stage.back().config.limit < 0 && stage.back().config.max_blocks == 0; }
 
 // Whether a launch is of the kernel's last stage so far or begins the next one.
 bool stage_follows(const gpu_kernel &kernel, const xf_abi_gpu_launch &launch) {
@@ -18,12 +18,12 @@ bool stage_follows(const gpu_kernel &kernel, const xf_abi_gpu_launch &launch) {
 }
 
 // Whether a kernel with so many views can be launched so.
-bool is_possible(const xf_abi_gpu_launch &how, uint32_t views) {
-  bool right = how.threads >= 1 && how.threads <= 1024 && how.factors <= XF_ABI_MAX_RANK && how.divisor >= 1 && how.constant >= 1 &&
-               (how.limit < 0 || (how.limit_view < views && how.limit_dim < XF_ABI_MAX_RANK));
-  for (uint32_t f = 0; right && f < how.factors; ++f)
-    right = how.factor[f].view < views && how.factor[f].dim < XF_ABI_MAX_RANK && how.factor[f].divisor >= 1;
-  return right;
+bool is_valid(const xf_abi_gpu_launch &config, uint32_t views) {
+  bool valid = config.threads >= 1 && config.threads <= 1024 && config.factors <= XF_ABI_MAX_RANK && config.divisor >= 1 && config.constant >= 1 &&
+               (config.limit < 0 || (config.limit_view < views && config.limit_dim < XF_ABI_MAX_RANK));
+  for (uint32_t f = 0; valid && f < config.factors; ++f)
+    valid = config.factor[f].view < views && config.factor[f].dim < XF_ABI_MAX_RANK && config.factor[f].divisor >= 1;
+  return valid;
 }
 
 gpu_kernel read_kernel(const image_reader &reader, const xf_abi_gpu_kernel &kernel, std::span<const xf_abi_gpu_launch> launches,
@@ -32,12 +32,12 @@ gpu_kernel read_kernel(const image_reader &reader, const xf_abi_gpu_kernel &kern
                      kernel.launches <= launches.size() - kernel.first_launch,
                  what + " has launches outside their table");
   gpu_kernel read{kernel.views, {}};
-  for (const xf_abi_gpu_launch &how : launches.subspan(kernel.first_launch, kernel.launches)) {
-    reader.require(is_possible(how, kernel.views) && stage_follows(read, how), what + " has an impossible launch");
-    if (how.stage == read.stages.size())
+  for (const xf_abi_gpu_launch &config : launches.subspan(kernel.first_launch, kernel.launches)) {
+    reader.require(is_valid(config, kernel.views) && stage_follows(read, config), what + " has an impossible launch");
+    if (config.stage == read.stages.size())
       read.stages.emplace_back();
-    read.stages.back().push_back({functions.size(), how});
-    functions.push_back(reader.name(how.function, what));
+    read.stages.back().push_back({functions.size(), config});
+    functions.push_back(reader.name(config.function, what));
   }
   reader.require(takes_all_sizes(read.stages.back()), what + " has no launch for all sizes");
   return read;
@@ -46,19 +46,20 @@ gpu_kernel read_kernel(const image_reader &reader, const xf_abi_gpu_kernel &kern
 gpu_pair read_pair(const image_reader &reader, const xf_abi_gpu_pair &pair, gpu_table &table) {
   const std::string what = "the launch of two kernels for GPUs";
   const std::vector<gpu_kernel> &kernels = table.kernels;
-  bool right = pair.row < kernels.size() && pair.product < kernels.size();
-  if (right) {
+  bool valid = pair.row < kernels.size() && pair.product < kernels.size();
+  if (valid) {
     uint32_t row = kernels[pair.row].views, product = kernels[pair.product].views;
-    right = row + product <= XF_ABI_MAX_GPU_VIEWS && pair.view < row && pair.rank >= 2 && pair.rank <= XF_ABI_MAX_RANK && pair.launch.limit >= 0 &&
-            is_possible(pair.launch, product);
+    valid = row + product <= XF_ABI_MAX_GPU_VIEWS && pair.view < row && pair.rank >= 2 && pair.rank <= XF_ABI_MAX_RANK && pair.launch.limit >= 0 &&
+            is_valid(pair.launch, product);
   }
-  reader.require(right, what + " is impossible");
+  reader.require(valid, what + " is impossible");
   table.functions.push_back(reader.name(pair.launch.function, what));
   return {pair.row, pair.product, pair.view, pair.rank, {table.functions.size() - 1, pair.launch}};
 }
 
-bool holds(const xf_abi_gpu_launch &how, const xf_abi_view *views) {
-  return (how.limit < 0 || views[how.limit_view].size[how.limit_dim] <= how.limit) && (how.max_blocks == 0 || blocks_of(how, views) <= how.max_blocks);
+bool holds(const xf_abi_gpu_launch &config, const xf_abi_view *views) {
+  return (config.limit < 0 || views[config.limit_view].size[config.limit_dim] <= config.limit) &&
+         (config.max_blocks == 0 || blocks_of(config, views) <= config.max_blocks);
 }
 
 // Whether `x`, of rows, is `made` with its leading dimensions as one.
@@ -97,36 +98,36 @@ gpu_table read_gpu_table(const image_reader &reader, const xf_abi_image &image) 
     result.choose_logits = read(gpu.choose_logits, 8, "the kernel that chooses from logits");
     result.take_logits = read(gpu.take_logits, 5, "the kernel that takes logits");
     result.draw = read(gpu.draw, 9, "the kernel that draws tokens");
-    bool right = gpu.choose_parts >= 1 && gpu.choose_parts <= XF_ABI_MAX_SIZE;
-    reader.require(right, "what lies between the stages of a search's kernel has an impossible size");
+    bool valid = gpu.choose_parts >= 1 && gpu.choose_parts <= XF_ABI_MAX_SIZE;
+    reader.require(valid, "what lies between the stages of a search's kernel has an impossible size");
   }
   return result;
 }
 
 uint32_t blocks_of(const xf_abi_gpu_launch &launch, const xf_abi_view *views) {
-  constexpr uint64_t kMost = 0x7fffffff; // a grid's blocks; kernels divide numbers of blocks and elements in 32 bits
+  constexpr uint64_t kMaxCount = 0x7fffffff; // a grid's blocks; kernels divide numbers of blocks and elements in 32 bits
   uint64_t product = 1;
   for (uint32_t i = 0; i < launch.factors; ++i) {
     const xf_abi_gpu_factor &factor = launch.factor[i];
     auto size = static_cast<uint64_t>(views[factor.view].size[factor.dim]);
-    product = std::min(product * ((size + factor.divisor - 1) / factor.divisor), kMost + 1);
+    product = std::min(product * ((size + factor.divisor - 1) / factor.divisor), kMaxCount + 1);
   }
   uint64_t blocks = (product + launch.divisor - 1) / launch.divisor * launch.constant;
-  if (product > kMost || blocks > kMost)
-    fail(status::limit, "a tensor is too large for the GPU's kernels, which count to %llu", static_cast<unsigned long long>(kMost));
+  if (product > kMaxCount || blocks > kMaxCount)
+    fail(status::limit, "a tensor is too large for the GPU's kernels, which count to %llu", static_cast<unsigned long long>(kMaxCount));
   return static_cast<uint32_t>(blocks);
 }
 
 const gpu_launch &choose_launch(const gpu_stage &stage, const xf_abi_view *views) {
   for (const gpu_launch &launch : stage)
-    if (holds(launch.how, views))
+    if (holds(launch.config, views))
       return launch;
   return stage.back();
 }
 
 const gpu_pair *find_pair(const gpu_table &table, size_t row, const xf_abi_view *row_views, size_t product, const xf_abi_view *product_views) {
   for (const gpu_pair &pair : table.pairs)
-    if (pair.row == row && pair.product == product && holds(pair.launch.how, product_views) &&
+    if (pair.row == row && pair.product == product && holds(pair.launch.config, product_views) &&
         is_same(row_views[pair.view], pair.rank, product_views[0]))
       return &pair;
   return nullptr;

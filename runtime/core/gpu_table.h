@@ -9,10 +9,10 @@
 
 namespace xf::rt {
 
-// `function` is a number in gpu_table::functions.
+// `function` is an index in gpu_table::functions.
 struct gpu_launch {
   size_t function;
-  xf_abi_gpu_launch how;
+  xf_abi_gpu_launch config;
 };
 
 // Ways to run one stage of a kernel: the first whose limits hold is taken, and the last one has none.
@@ -23,7 +23,7 @@ struct gpu_kernel {
   std::vector<gpu_stage> stages; // one after the other
 };
 
-// One launch in the place of the kernels `row` and `product`, numbers in gpu_table::kernels.
+// One launch in the place of the kernels `row` and `product`, indices in gpu_table::kernels.
 struct gpu_pair {
   uint32_t row, product;
   uint32_t view, rank; // of what `row` makes and `product` multiplies

@@ -11,15 +11,15 @@ namespace {
 // Calls f for groups [first, end), each behind those before it.
 template <typename F> void walk(const sentence_groups &groups, size_t first, size_t end, F f) {
   group_calls::group group{};
-  group.front.longest = *std::max_element(groups.lengths.begin(), groups.lengths.end());
+  group.offset.longest = *std::max_element(groups.lengths.begin(), groups.lengths.end());
   for (size_t i = 0; i < end; ++i) {
     group.begin = groups.begin(i);
     group.end = groups.ends[i];
-    group.front.sentences = group.begin;
+    group.offset.sentences = group.begin;
     if (i >= first)
       f(group);
-    for (int32_t place = group.begin; place < group.end; ++place)
-      group.front.tokens += groups.lengths[place];
+    for (int32_t index = group.begin; index < group.end; ++index)
+      group.offset.tokens += groups.lengths[index];
   }
 }
 
@@ -31,8 +31,9 @@ void group_calls::add(const entry_info &entry, std::vector<void *> io) { calls_.
 sharing group_calls::sharing_of(bool pads) const {
   if (!pack_.entry())
     return pads ? sharing::padded : sharing::equal;
-  bool apart = !session_.executor() && std::all_of(calls_.begin(), calls_.end(), [&](const bound_call &call) { return pack_.has_parts(*call.entry); });
-  return apart ? sharing::apart : sharing::packed;
+  bool per_thread = !session_.executor() &&
+                    std::all_of(calls_.begin(), calls_.end(), [&](const bound_call &call) { return pack_.has_parts(*call.entry); });
+  return per_thread ? sharing::per_thread : sharing::packed;
 }
 
 sentence_groups group_calls::split(grouping &sentences, int64_t count, bool pads) const {
@@ -52,15 +53,15 @@ void group_calls::run(const sentence_groups &groups, int64_t *dims, function_ref
     return;
   }
   const model &m = session_.get_model();
-  session_.apart([&](int thread, lone_caller &caller) {
-    for (int64_t *own : {caller.dims(), caller.front()})
-      std::copy_n(dims, m.dims().size(), own);
+  session_.run_per_thread([&](int thread, lone_caller &caller) {
+    for (int64_t *target : {caller.dims(), caller.offset_dims()})
+      std::copy_n(dims, m.dims().size(), target);
     size_t first = thread == 0 ? 0 : static_cast<size_t>(groups.threads[thread - 1]);
-    walk(groups, first, static_cast<size_t>(groups.threads[thread]), [&](const group &own) {
-      lay_out(own, caller.dims());
-      pack_.set_front(own.front, caller.front());
+    walk(groups, first, static_cast<size_t>(groups.threads[thread]), [&](const group &part) {
+      lay_out(part, caller.dims());
+      pack_.set_offset_dims(part.offset, caller.offset_dims());
       for (const bound_call &call : calls_)
-        caller.call(*call.entry, call.io.data(), [&](const tensor_info &tensor) { return m.bytes(tensor, caller.front()); });
+        caller.call(*call.entry, call.io.data(), [&](const tensor_info &tensor) { return m.bytes(tensor, caller.offset_dims()); });
     });
   });
   walk(groups, 0, groups.ends.size(), done);

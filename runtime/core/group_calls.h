@@ -25,9 +25,9 @@ public:
   // The first `count` sentences of the grouping, as these calls take them; `pads`: they may be padded.
   sentence_groups split(grouping &sentences, int64_t count, bool pads) const;
 
-  // Sentences [begin, end), behind those in `front`.
+  // Sentences [begin, end), behind those in `offset`.
   struct group {
-    pack_front front;
+    pack_offset offset;
     int32_t begin, end;
   };
   // lay_out writes a group's inputs and dimensions, those of several at the same time where threads work alone; `done` is called after the

@@ -17,7 +17,7 @@ constexpr int64_t kThreadTokens = 128;
 // A device fills its units with more.
 constexpr int64_t kDeviceTokens = 2048;
 
-int64_t most_tokens(int threads, bool on_device) { return on_device ? kDeviceTokens : kThreadTokens * threads; }
+int64_t max_tokens_per_call(int threads, bool on_device) { return on_device ? kDeviceTokens : kThreadTokens * threads; }
 
 double call_cost(int64_t tokens, int threads) {
   // Prefers the most even one of groupings with as many calls.
@@ -25,30 +25,30 @@ double call_cost(int64_t tokens, int threads) {
   return std::max(static_cast<double>(tokens), weight_tokens(threads)) + call_tokens(threads) + uneven;
 }
 
-grouping::grouping(arena_plan &plan, int64_t most)
-    : places_{plan.add(most, sizeof(int32_t)),     plan.add(most + 1, sizeof(double)), plan.add(most + 1, sizeof(int32_t)),
-              plan.add(most, sizeof(int32_t)),     plan.add(most, sizeof(int32_t)),    plan.add(most, sizeof(int32_t)),
-              plan.add(most, sizeof(int64_t)),     plan.add(most, sizeof(int32_t)),    plan.add(most, sizeof(int32_t))} {}
+grouping::grouping(arena_plan &plan, int64_t max_sentences)
+    : offsets_{plan.add(max_sentences, sizeof(int32_t)), plan.add(max_sentences + 1, sizeof(double)), plan.add(max_sentences + 1, sizeof(int32_t)),
+               plan.add(max_sentences, sizeof(int32_t)), plan.add(max_sentences, sizeof(int32_t)),    plan.add(max_sentences, sizeof(int32_t)),
+               plan.add(max_sentences, sizeof(int64_t)), plan.add(max_sentences, sizeof(int32_t)),    plan.add(max_sentences, sizeof(int32_t))} {}
 
 void grouping::bind(const arena &memory) {
-  lengths_ = memory.as<int32_t>(places_.lengths);
-  cost_ = memory.as<double>(places_.cost);
-  last_ = memory.as<int32_t>(places_.last);
-  sentences_ = memory.as<int32_t>(places_.sentences);
-  sorted_ = memory.as<int32_t>(places_.sorted);
-  owners_ = memory.as<int32_t>(places_.owners);
-  loads_ = memory.as<int64_t>(places_.loads);
-  ends_ = memory.as<int32_t>(places_.ends);
-  threads_ = memory.as<int32_t>(places_.threads);
+  lengths_ = memory.as<int32_t>(offsets_.lengths);
+  cost_ = memory.as<double>(offsets_.cost);
+  last_ = memory.as<int32_t>(offsets_.last);
+  sentences_ = memory.as<int32_t>(offsets_.sentences);
+  sorted_ = memory.as<int32_t>(offsets_.sorted);
+  owners_ = memory.as<int32_t>(offsets_.owners);
+  loads_ = memory.as<int64_t>(offsets_.loads);
+  ends_ = memory.as<int32_t>(offsets_.ends);
+  threads_ = memory.as<int32_t>(offsets_.threads);
 }
 
-sentence_groups grouping::split(int64_t count, int threads, int64_t most, sharing how) {
+sentence_groups grouping::split(int64_t count, int threads, int64_t max_tokens, sharing mode) {
   groups_ = 0;
   auto sentences = static_cast<size_t>(count);
-  if (how != sharing::apart || !deal(count, threads)) {
+  if (mode != sharing::per_thread || !deal(count, threads)) {
     std::iota(sentences_, sentences_ + count, 0);
     std::copy_n(lengths_, count, sorted_);
-    cut(0, count, threads, most, how);
+    cut(0, count, threads, max_tokens, mode);
     return {{sentences_, sentences}, {sorted_, sentences}, {ends_, groups_}, {}};
   }
   int64_t next = 0;
@@ -59,7 +59,7 @@ sentence_groups grouping::split(int64_t count, int threads, int64_t most, sharin
         sentences_[next] = i;
         sorted_[next++] = lengths_[i];
       }
-    cut(first, next, 1, most / threads, how);
+    cut(first, next, 1, max_tokens / threads, mode);
     threads_[thread] = static_cast<int32_t>(groups_);
   }
   return {{sentences_, sentences}, {sorted_, sentences}, {ends_, groups_}, {threads_, static_cast<size_t>(threads)}};
@@ -67,33 +67,33 @@ sentence_groups grouping::split(int64_t count, int threads, int64_t most, sharin
 
 // Gives each sentence to a thread; whether all have enough, and about as much as each other.
 bool grouping::deal(int64_t count, int threads) {
-  int64_t all = std::reduce(lengths_, lengths_ + count, int64_t{0});
-  if (threads == 1 || count < threads || all < kApartTokens * threads)
+  int64_t total = std::reduce(lengths_, lengths_ + count, int64_t{0});
+  if (threads == 1 || count < threads || total < kMinTokensPerThread * threads)
     return false;
   std::fill_n(loads_, threads, 0);
   for (int64_t i = 0; i < count; ++i) {
-    int64_t *least = std::min_element(loads_, loads_ + threads);
-    *least += lengths_[i];
-    owners_[i] = static_cast<int32_t>(least - loads_);
+    int64_t *min = std::min_element(loads_, loads_ + threads);
+    *min += lengths_[i];
+    owners_[i] = static_cast<int32_t>(min - loads_);
   }
-  auto [least, greatest] = std::minmax_element(loads_, loads_ + threads);
-  return *least >= kApartTokens && *greatest * 16 * threads <= all * 17;
+  auto [min, max] = std::minmax_element(loads_, loads_ + threads);
+  return *min >= kMinTokensPerThread && *max * 16 * threads <= total * 17;
 }
 
 // Cuts sentences [first, end) into groups.
-void grouping::cut(int64_t first, int64_t end, int threads, int64_t most, sharing how) {
+void grouping::cut(int64_t first, int64_t end, int threads, int64_t max_tokens, sharing mode) {
   const int32_t *lengths = sorted_ + first;
   int64_t count = end - first;
   cost_[0] = 0;
   for (int64_t last = 1; last <= count; ++last) {
     cost_[last] = -1;
-    int64_t own = 0;
+    int64_t sum = 0;
     for (int64_t begin = last - 1; begin >= 0; --begin) {
-      own += lengths[begin];
-      bool padded = how == sharing::equal || how == sharing::padded;
-      int64_t tokens = padded ? (last - begin) * lengths[begin] : own;
-      bool alike = how != sharing::equal || lengths[begin] == lengths[last - 1];
-      if (begin + 1 < last && (tokens > most || !alike))
+      sum += lengths[begin];
+      bool padded = mode == sharing::equal || mode == sharing::padded;
+      int64_t tokens = padded ? (last - begin) * lengths[begin] : sum;
+      bool alike = mode != sharing::equal || lengths[begin] == lengths[last - 1];
+      if (begin + 1 < last && (tokens > max_tokens || !alike))
         break;
       double cost = cost_[begin] + call_cost(tokens, threads);
       if (cost_[last] < 0 || cost < cost_[last]) {

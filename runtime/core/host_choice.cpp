@@ -18,11 +18,11 @@ choice_scratch::choice_scratch(const model &m) {
 
 host_choice::host_choice(session &owner, const model &m, const search_slots &slots, const search_step &step, row_choices &choices,
                          arena_plan &plan)
-    : session_(owner), slots_(slots), step_(step), choices_(choices), places_(m),
-      scratch_at_(plan.add(static_cast<uint64_t>(owner.threads()), places_.bytes)) {}
+    : session_(owner), slots_(slots), step_(step), choices_(choices), scratch_layout_(m),
+      scratch_offset_(plan.add(static_cast<uint64_t>(owner.threads()), scratch_layout_.bytes)) {}
 
 void host_choice::bind(const arena &memory) {
-  scratch_ = memory.at(scratch_at_);
+  scratch_ = memory.at(scratch_offset_);
   reduce_ = row_reducer_for(session_.isa());
   sample_ = row_sampler_for(session_.isa());
 }
@@ -31,17 +31,17 @@ void host_choice::choose(const search_options &options) {
   int32_t rows = slots_.rows().count();
   session_.pool().share(rows * step_.layout().vocabulary * 4, [&](int thread, int threads) {
     for (int32_t row = thread; row < rows; row += threads)
-      if (slots_.of_row(row).due)
-        choose_of_row(row, options, scratch_ + static_cast<uint64_t>(thread) * places_.bytes);
+      if (slots_.of_row(row).ready)
+        choose_of_row(row, options, scratch_ + static_cast<uint64_t>(thread) * scratch_layout_.bytes);
   });
 }
 
 void host_choice::choose_of_row(int32_t row, const search_options &options, uint8_t *scratch) {
   std::span<float> logits = step_.logits(row, step_.positions() - 1);
   if (options.changes_logits()) {
-    std::span<const int32_t> read = slots_.tokens_read(row, reinterpret_cast<int32_t *>(scratch + places_.read));
+    std::span<const int32_t> read = slots_.tokens_read(row, reinterpret_cast<int32_t *>(scratch + scratch_layout_.read));
     if (options.repetition_penalty != 1.0)
-      penalise_repetition(logits, read, options.repetition_penalty, reinterpret_cast<float *>(scratch + places_.penalised));
+      penalise_repetition(logits, read, options.repetition_penalty, reinterpret_cast<float *>(scratch + scratch_layout_.penalised));
     if (options.no_repeat_ngram > 0)
       forbid_repeated_ngrams(logits, read, options.no_repeat_ngram);
   }
@@ -49,7 +49,7 @@ void host_choice::choose_of_row(int32_t row, const search_options &options, uint
   row_summary &summary = choices_.summary(row);
   summary = reduce_(logits.data(), step_.layout().vocabulary, options.samples ? 1 : options.candidates(), choices_.candidates(row), options.wants_scores());
   if (options.samples && summary.finite && summary.count > 0)
-    summary.count = draw(row, logits.data(), options, reinterpret_cast<candidate *>(scratch + places_.candidates));
+    summary.count = draw(row, logits.data(), options, reinterpret_cast<candidate *>(scratch + scratch_layout_.candidates));
 }
 
 // Draws what follows a row: all that a sentence asks for where it begins, later one token for each that it has. Returns how many.
@@ -72,14 +72,14 @@ void host_choice::score(const search_options &options) {
 }
 
 void host_choice::score_position(int32_t row, int64_t position, const search_options &options) {
-  int64_t place = row * step_.positions() + position;
+  int64_t index = row * step_.positions() + position;
   std::optional<scored_target> target = slots_.target_of(row, position, step_.positions(), options.targets);
   if (!target)
     return;
   std::span<float> logits = step_.logits(row, position);
   leave_out(logits, slots_.classes().forbidden(target->row_class));
-  candidate *chosen = choices_.candidates(place);
-  choices_.summary(place) = reduce_(logits.data(), step_.layout().vocabulary, 1, chosen, true);
+  candidate *chosen = choices_.candidates(index);
+  choices_.summary(index) = reduce_(logits.data(), step_.layout().vocabulary, 1, chosen, true);
   *chosen = {logits[static_cast<size_t>(target->token)], target->token};
 }
 

@@ -30,7 +30,7 @@ public:
   host_choice(session &owner, const model &m, const search_slots &slots, const search_step &step, row_choices &choices, arena_plan &plan);
   void bind(const arena &memory);
 
-  // Finds the candidates of each row whose sentence is due, from the logits of its last position.
+  // Finds the candidates of each row whose sentence is ready, from the logits of its last position.
   void choose(const search_options &options);
   // Where results are given: the decoder reads them as it reads a prompt, several positions at once, and each position's logits score the
   // token behind it. Position n of row r has the choices of row r * positions + n: its token alone, or none where the model rules out all.
@@ -45,8 +45,8 @@ private:
   const search_slots &slots_;
   const search_step &step_;
   row_choices &choices_;
-  choice_scratch places_; // of a thread
-  uint64_t scratch_at_;
+  choice_scratch scratch_layout_; // of a thread
+  uint64_t scratch_offset_;
   uint8_t *scratch_ = nullptr; // [threads]
   row_reducer reduce_ = nullptr;
   row_sampler sample_ = nullptr;

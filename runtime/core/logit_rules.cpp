@@ -8,7 +8,7 @@ namespace xf::rt {
 
 namespace {
 
-constexpr float kNever = -std::numeric_limits<float>::infinity();
+constexpr float kMinusInfinity = -std::numeric_limits<float>::infinity();
 
 } // namespace
 
@@ -17,7 +17,7 @@ void leave_out(std::span<float> logits, const uint32_t *forbidden) {
     for (uint32_t bits = forbidden[word]; bits; bits &= bits - 1) {
       size_t token = word * 32 + static_cast<size_t>(std::countr_zero(bits));
       if (token < logits.size())
-        logits[token] = kNever;
+        logits[token] = kMinusInfinity;
     }
 }
 
@@ -39,7 +39,7 @@ void forbid_repeated_ngrams(std::span<float> logits, std::span<const int32_t> re
   for (size_t begin = 0; begin + given < read.size(); ++begin)
     if (auto token = static_cast<size_t>(read[begin + given]);
         token < logits.size() && std::equal(last.begin(), last.end(), read.begin() + static_cast<std::ptrdiff_t>(begin)))
-      logits[token] = kNever;
+      logits[token] = kMinusInfinity;
 }
 
 } // namespace xf::rt

@@ -14,7 +14,7 @@ void leave_out(std::span<float> logits, const uint32_t *forbidden);
 
 // The logits of all tokens that were read before are divided by `penalty` where they are positive, and multiplied by it where
 // they are not (Keskar et al. 2019, "CTRL", section 4.1), once however often a token was read. `scratch` has room for as many
-// numbers as there are tokens.
+// values as there are tokens.
 void penalise_repetition(std::span<float> logits, std::span<const int32_t> read, double penalty, float *scratch);
 
 // A token gets the logit -inf if it would be the last of `length` tokens that stand in `read` already.

@@ -114,16 +114,16 @@ const uint8_t *mapping::map_code(uint64_t offset, uint64_t size) {
   if (size == 0)
     return data_ + offset;
   if (file_ >= 0) {
-    // In its place in the image's mapping, but private. A file system mounted without execution refuses:
+    // At its address in the image's mapping, but private. A file system mounted without execution refuses:
     // then the code is copied.
-    uint8_t *place = const_cast<uint8_t *>(data_) + offset;
-    void *code = mmap(place, size, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_FIXED, file_,
+    uint8_t *address = const_cast<uint8_t *>(data_) + offset;
+    void *code = mmap(address, size, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_FIXED, file_,
                       static_cast<off_t>(file_offset_ + offset));
     int problem = errno;
     close(file_);
     file_ = -1;
     if (code != MAP_FAILED)
-      return place;
+      return address;
     if (problem != EPERM && problem != EACCES)
       fail(status::io, "%s: cannot map the code: %s", name_.c_str(), std::strerror(problem));
   }
@@ -181,8 +181,8 @@ std::string file_of_address(const void *address) {
   // Without the map: dladdr knows the program itself only by the name that it was called by.
   Dl_info info, program;
   if (dladdr(address, &info) && info.dli_fname) {
-    bool own = dladdr(reinterpret_cast<const void *>(getauxval(AT_PHDR)), &program) && program.dli_fbase == info.dli_fbase;
-    return own ? reinterpret_cast<const char *>(getauxval(AT_EXECFN)) : info.dli_fname;
+    bool is_program = dladdr(reinterpret_cast<const void *>(getauxval(AT_PHDR)), &program) && program.dli_fbase == info.dli_fbase;
+    return is_program ? reinterpret_cast<const char *>(getauxval(AT_EXECFN)) : info.dli_fname;
   }
   fail(status::io, "cannot find the file of this program");
 }

@@ -1,6 +1,6 @@
 // Finds an image in what carries it (a bare model file, an executable or shared library with a trailer, a
 // block of memory) and maps it: one read-only mapping shared by all processes, in which the code, once its
-// place is known to be right, becomes executable.
+// location is known to be right, becomes executable.
 #ifndef RUNTIME_CORE_MAPPING_H
 #define RUNTIME_CORE_MAPPING_H
 

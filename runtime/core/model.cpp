@@ -50,14 +50,14 @@ tensor_info read_tensor(const image_reader &reader, const xf_abi_tensor &tensor,
                    what + " has an impossible size");
     result.dim.push_back(dim);
     reader.require(tensor.min_size[axis] >= 0 && tensor.min_size[axis] <= XF_ABI_MAX_SIZE, what + " has an impossible size");
-    result.least.push_back(std::max<int64_t>(tensor.min_size[axis], 1));
+    result.min_sizes.push_back(std::max<int64_t>(tensor.min_size[axis], 1));
   }
   return result;
 }
 
 entry_info read_entry(const image_reader &reader, const xf_abi_entry &entry, uint64_t code_size, uint64_t workspace_bytes,
-                      const std::vector<tensor_info> &tensors, size_t number) {
-  std::string what = "entry " + std::to_string(number);
+                      const std::vector<tensor_info> &tensors, size_t index) {
+  std::string what = "entry " + std::to_string(index);
   entry_info result;
   result.name = reader.name(entry.name, what);
   reader.require(entry.kind <= XF_ABI_ENTRY_PACKED, what + " has an unknown kind");
@@ -224,12 +224,12 @@ model::model(std::unique_ptr<mapping> image) : image_(std::move(image)) {
   code_ = image_->map_code(header_.code.offset, header_.code.size);
 }
 
-int64_t tensor_info::least_of(int number) const {
-  int64_t most = 1;
+int64_t tensor_info::min_size_of(int index) const {
+  int64_t size = 1;
   for (size_t axis = 0; axis < dim.size(); ++axis)
-    if (dimension(axis) == number)
-      most = std::max(most, least[axis]);
-  return most;
+    if (dimension(axis) == index)
+      size = std::max(size, min_sizes[axis]);
+  return size;
 }
 
 int entry_info::find_input(std::string_view name) const {

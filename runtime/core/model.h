@@ -30,13 +30,13 @@ struct tensor_info {
   xf_abi_dtype dtype = XF_ABI_F32;
   std::vector<int64_t> dim; // a size, or -(dimension + 1)
   int64_t bound = 0;
-  std::vector<int64_t> least; // of each dimension, at least 1
+  std::vector<int64_t> min_sizes; // of each dimension, at least 1
 
   uint64_t element_bytes() const { return xf_abi_dtype_bytes(dtype); }
-  // The number of the dimension at this axis, or -1 where the size is fixed.
+  // The index of the dimension at this axis, or -1 where the size is fixed.
   int dimension(size_t axis) const { return dim[axis] < 0 ? static_cast<int>(-(dim[axis] + 1)) : -1; }
-  // The smallest size that the dimension of this number may have here.
-  int64_t least_of(int dimension) const;
+  // The smallest size that the dimension of this index may have here.
+  int64_t min_size_of(int dimension) const;
 };
 
 struct entry_info {

@@ -44,7 +44,7 @@ void predict_layout::check_shapes(const xf_abi_generate &limits, const tensor_in
     problem = "the prediction's entry takes other inputs than the tokens of a batch";
     return;
   }
-  if (std::any_of(entry->inputs.begin(), entry->inputs.end(), [&](const tensor_info &i) { return i.least_of(limits.batch_dim) > 1; })) {
+  if (std::any_of(entry->inputs.begin(), entry->inputs.end(), [&](const tensor_info &i) { return i.min_size_of(limits.batch_dim) > 1; })) {
     problem = "the prediction's entry needs several sentences at once";
     return;
   }
@@ -83,8 +83,8 @@ const char *predictor::refuse(std::span<const int32_t> ids) {
     return refusal::no_tokens;
   if (roles_.pad >= 0 && std::all_of(ids.begin(), ids.end(), [&](int32_t id) { return id == roles_.pad; }))
     return refusal::only_padding;
-  if (int64_t least = tokens.least_of(limits_.source_dim); length < least)
-    return refusal_.too_few_tokens(length, least);
+  if (int64_t min_tokens = tokens.min_size_of(limits_.source_dim); length < min_tokens)
+    return refusal_.too_few_tokens(length, min_tokens);
   if (length > limits_.source)
     return refusal_.too_long("it", length, limits_.source);
   return refusal_.unknown_token(ids, tokens.bound);
@@ -100,9 +100,9 @@ void predictor::check(int32_t batch) const {
 
 void predictor::predict(const token_rows &rows, int32_t batch, predict_sink &sink) {
   check(batch);
-  int64_t most = batch ? batch : layout_.batch;
+  int64_t max_batch = batch ? batch : layout_.batch;
   auto accepts = accepting([&](int64_t sentence) { return refuse(rows.row(sentence)); }, sink);
-  layout_.window.for_batches(rows, most, accepts, [&](int64_t count) {
+  layout_.window.for_batches(rows, max_batch, accepts, [&](int64_t count) {
     for (int64_t i = 0; i < count; ++i)
       layout_.groups.lengths()[i] = layout_.window.length(i);
     predict_groups(calls_.split(layout_.groups, count, roles_.pad >= 0), sink);
@@ -116,10 +116,10 @@ void predictor::predict_groups(const sentence_groups &groups, predict_sink &sink
   auto lay_out = [&](const group &g, int64_t *dims) {
     auto ids = [&](int64_t b) { return layout_.window.rows()->row(sentence(g, b)); };
     const int32_t *lengths = &groups.lengths[g.begin];
-    auto padded = [&](size_t input) { return static_cast<int32_t *>(io_[input]) + g.front.sentences * g.front.longest; };
-    pack.lay_out(g.front, g.end - g.begin, lengths, roles_.pad, padded(layout_.tokens), dims, ids);
+    auto padded = [&](size_t input) { return static_cast<int32_t *>(io_[input]) + g.offset.sentences * g.offset.longest; };
+    pack.lay_out(g.offset, g.end - g.begin, lengths, roles_.pad, padded(layout_.tokens), dims, ids);
     if (roles_.types >= 0)
-      pack.lay_out_types(g.front, g.end - g.begin, lengths, padded(static_cast<size_t>(roles_.types)),
+      pack.lay_out_types(g.offset, g.end - g.begin, lengths, padded(static_cast<size_t>(roles_.types)),
                          [&](int64_t b) { return first_text(model_.header().text, ids(b)); });
   };
   auto *values = static_cast<const float *>(io_[layout_.entry->inputs.size() + roles_.output]);
@@ -128,10 +128,10 @@ void predictor::predict_groups(const sentence_groups &groups, predict_sink &sink
     int64_t count = g.end - g.begin, longest = groups.lengths[g.begin];
     for (int64_t b = 0; b < count; ++b) {
       if (layout_.by_token)
-        sink.predicted(sentence(g, b), values + pack.first_row(g.front, b, longest) * width, groups.lengths[g.begin + b], pack.row_step(count) * width,
-                       width);
+        sink.predicted(sentence(g, b), values + pack.first_row(g.offset, b, longest) * width, groups.lengths[g.begin + b],
+                       pack.row_step(count) * width, width);
       else
-        sink.predicted(sentence(g, b), values + (g.front.sentences + b) * width, 1, width, width);
+        sink.predicted(sentence(g, b), values + (g.offset.sentences + b) * width, 1, width, width);
     }
   });
 }

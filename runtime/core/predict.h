@@ -1,4 +1,4 @@
-// Encoder-only models: sentences in, one row of numbers for each sentence or each of its tokens out.
+// Encoder-only models: sentences in, one row of values for each sentence or each of its tokens out.
 #ifndef RUNTIME_CORE_PREDICT_H
 #define RUNTIME_CORE_PREDICT_H
 

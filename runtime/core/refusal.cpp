@@ -4,15 +4,15 @@
 
 namespace xf::rt {
 
-const char *refusal::too_few_tokens(int64_t count, int64_t least) {
+const char *refusal::too_few_tokens(int64_t count, int64_t min_count) {
   std::snprintf(text_, sizeof(text_), "it has %lld token%s; at least %lld are needed", static_cast<long long>(count),
-                count == 1 ? "" : "s", static_cast<long long>(least));
+                count == 1 ? "" : "s", static_cast<long long>(min_count));
   return text_;
 }
 
-const char *refusal::too_long(const char *what, int64_t count, int64_t most) {
+const char *refusal::too_long(const char *what, int64_t count, int64_t max_count) {
   std::snprintf(text_, sizeof(text_), "%s has %lld tokens; at most %lld are possible", what, static_cast<long long>(count),
-                static_cast<long long>(most));
+                static_cast<long long>(max_count));
   return text_;
 }
 

@@ -12,9 +12,9 @@ class refusal {
 public:
   static constexpr const char *no_tokens = "it has no tokens", *only_padding = "it has nothing but padding";
 
-  const char *too_few_tokens(int64_t count, int64_t least);
+  const char *too_few_tokens(int64_t count, int64_t min_count);
   // `what`: "it", or a part of it.
-  const char *too_long(const char *what, int64_t count, int64_t most);
+  const char *too_long(const char *what, int64_t count, int64_t max_count);
   // Names the first token that is negative or not below `bound` (0: all are below); null if there is none.
   const char *unknown_token(std::span<const int32_t> ids, int64_t bound, const char *where = "");
 

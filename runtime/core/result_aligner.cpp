@@ -12,7 +12,7 @@ namespace xf::rt {
 namespace {
 
 // A token that is not looked at at all counts as covered by this much, so that scores stay finite.
-constexpr double kLeastCovered = 1e-10;
+constexpr double kMinCovered = 1e-10;
 
 } // namespace
 
@@ -22,14 +22,14 @@ align_layout::align_layout(const model &m, const source_layout &source, arena_pl
   if (g.align < 0)
     return;
   entry = &m.entries()[g.align];
-  const std::string &own_tokens = m.entries()[g.step].inputs[g.tokens_input].name;
+  const std::string &target_tokens = m.entries()[g.step].inputs[g.tokens_input].name;
   for (const tensor_info &tensor : entry->inputs) {
-    least = std::max({least, tensor.least_of(g.batch_dim), tensor.least_of(g.target_dim)});
-    least_source = std::max(least_source, tensor.least_of(g.source_dim));
-    int found = tensor.name == own_tokens ? -1 : source.find(tensor.name);
+    min_size = std::max({min_size, tensor.min_size_of(g.batch_dim), tensor.min_size_of(g.target_dim)});
+    min_source = std::max(min_source, tensor.min_size_of(g.source_dim));
+    int found = tensor.name == target_tokens ? -1 : source.find(tensor.name);
     arguments.push_back(found >= 0 ? found : kAlignedArgument);
     for (size_t axis = 1; axis < tensor.dim.size(); ++axis)
-      apart &= found < 0 || tensor.dimension(axis) != g.batch_dim;
+      separable &= found < 0 || tensor.dimension(axis) != g.batch_dim;
   }
   arguments.push_back(kWeightsArgument);
   read = plan.add(g.target + 1, sizeof(int32_t));
@@ -45,7 +45,7 @@ void result_aligner::bind(const arena &memory) {
 }
 
 void result_aligner::start(int64_t sentence) {
-  source_.take_apart(sentence, dims_.data());
+  source_.extract(sentence, dims_.data());
   for (size_t i = 0; i < io_.size(); ++i) {
     int argument = layout_.arguments[i];
     io_[i] = argument == kAlignedArgument   ? static_cast<void *>(read_)
@@ -73,7 +73,7 @@ double result_aligner::coverage(int64_t sentence, const alignment &found) const 
     double covered = 0;
     for (int64_t row = 0; row < found.rows; ++row)
       covered += static_cast<double>(found.weights[row * found.columns + column]);
-    sum += std::log(std::clamp(covered, kLeastCovered, 1.0)); // NaN stays
+    sum += std::log(std::clamp(covered, kMinCovered, 1.0)); // NaN stays
   }
   return sum;
 }

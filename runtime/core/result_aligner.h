@@ -26,8 +26,8 @@ struct align_layout {
 
   const entry_info *entry = nullptr; // of one sentence and one result; null: the model does not say
   std::vector<int> arguments;        // indices into the source's tensors, or one of the above
-  int64_t least = 1, least_source = 1; // results or target tokens that it needs; source positions
-  bool apart = true;      // whether one of several sentences can be taken out of the source's tensors, as their rows
+  int64_t min_size = 1, min_source = 1; // results or target tokens that it needs; source positions
+  bool separable = true;  // whether one of several sentences can be taken out of the source's tensors, as their rows
   uint64_t read = 0;      // int32_t[target + 1]: what the decoder reads for a result, and behind it the result's last token
   uint64_t weights = 0;   // float[target][source]
 };

@@ -204,12 +204,12 @@ private:
   }
 
   // Twins (-1: none) take and give what their entries do, packed. Returns the dimension of all tokens, or -1.
-  int check_packed(int32_t number, int32_t original, bool has_types = false) const {
-    require(number >= -1, kTwin);
-    if (number < 0)
+  int check_packed(int32_t index, int32_t original, bool has_types = false) const {
+    require(index >= -1, kTwin);
+    if (index < 0)
       return -1;
-    require(is_entry(number, XF_ABI_ENTRY_PACKED) && original >= 0 && generate_.sequence_first == 0 && is_dim(generate_.source_dim), kTwin);
-    const entry_info &twin = model_.entries()[number], &entry = model_.entries()[original];
+    require(is_entry(index, XF_ABI_ENTRY_PACKED) && original >= 0 && generate_.sequence_first == 0 && is_dim(generate_.source_dim), kTwin);
+    const entry_info &twin = model_.entries()[index], &entry = model_.entries()[original];
     size_t given = entry.inputs.size();
     require(twin.inputs.size() == given + 3 + has_types && twin.outputs.size() == entry.outputs.size(), kTwin);
     const tensor_info &ids = twin.inputs[given], &positions = twin.inputs[given + 1], &spans = twin.inputs[given + 2];

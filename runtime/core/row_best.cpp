@@ -21,7 +21,7 @@ struct best_list {
   candidate *best;
   int32_t wanted;
   int32_t count = 0;
-  float worst = kNone;
+  float worst = kMinusInfinity;
 
   XF_INLINE void offer(float logit, int64_t token) {
     if (!(logit > worst))
@@ -38,11 +38,11 @@ struct best_list {
 template <typename Set> struct row_reduction {
   using f32 = typename Set::f32;
   using i32 = typename Set::i32;
-  i32 odd[Set::kParts] = {}; // where a value is +inf or not a number
+  i32 non_finite[Set::kParts] = {}; // where a value is +inf or not a number
 
   XF_INLINE float largest(const float *x, int64_t size) {
     return largest_of<Set>(x, size, [this](int part, f32 v) __attribute__((always_inline)) {
-      odd[part] |= ~(v <= std::numeric_limits<float>::max());
+      non_finite[part] |= ~(v <= std::numeric_limits<float>::max());
     });
   }
 
@@ -52,10 +52,10 @@ template <typename Set> struct row_reduction {
 
   XF_INLINE row_summary run(const float *logits, int64_t size, int32_t wanted, candidate *best, bool normaliser) {
     best_list list{best, wanted};
-    double top = kNone, sum = 0;
+    double top = kMinusInfinity, sum = 0;
     for (int64_t block = 0; block < size; block += kBlock) {
       const int64_t end = block + kBlock < size ? block + kBlock : size;
-      float block_top = kNone;
+      float block_top = kMinusInfinity;
       for (int64_t chunk = block; chunk < end; chunk += kChunk) {
         const int64_t columns = chunk + kChunk < end ? kChunk : end - chunk;
         const float chunk_top = largest(logits + chunk, columns);
@@ -64,7 +64,7 @@ template <typename Set> struct row_reduction {
           for (int64_t i = 0; i < columns; ++i)
             list.offer(logits[chunk + i], chunk + i);
       }
-      if (!normaliser || block_top == kNone)
+      if (!normaliser || block_top == kMinusInfinity)
         continue;
       const double block_sum = sum_of_exp(logits + block, end - block, block_top);
       if (block_top > top) {
@@ -75,7 +75,7 @@ template <typename Set> struct row_reduction {
       }
     }
     int32_t lanes[kLanes], any = 0;
-    std::memcpy(lanes, odd, sizeof(lanes));
+    std::memcpy(lanes, non_finite, sizeof(lanes));
     for (int32_t lane : lanes)
       any |= lane;
     return {list.count, any == 0, normaliser ? top + std::log(sum) : 0.0};

@@ -22,11 +22,11 @@ class row_choices {
 public:
   // For twice as many candidates of each row as a sentence has `beams`.
   row_choices(arena_plan &plan, int64_t rows, int64_t beams)
-      : beams_(beams), candidates_at_(plan.add(rows * 2 * beams, sizeof(candidate))), summaries_at_(plan.add(rows, sizeof(row_summary))),
+      : beams_(beams), candidates_offset_(plan.add(rows * 2 * beams, sizeof(candidate))), summaries_offset_(plan.add(rows, sizeof(row_summary))),
         summaries_of_(static_cast<size_t>(beams)), candidates_of_(static_cast<size_t>(beams)) {}
   void bind(const arena &memory) {
-    candidates_ = memory.as<candidate>(candidates_at_);
-    summaries_ = memory.as<row_summary>(summaries_at_);
+    candidates_ = memory.as<candidate>(candidates_offset_);
+    summaries_ = memory.as<row_summary>(summaries_offset_);
   }
 
   row_summary &summary(int64_t row) { return summaries_[row]; }
@@ -36,7 +36,7 @@ public:
   struct of_beams {
     const row_summary *const *summaries;
     const candidate *const *candidates;
-    bool finite; // all numbers are
+    bool finite; // all values are
   };
   of_beams of(std::span<const int32_t> rows) {
     bool finite = true;
@@ -50,7 +50,7 @@ public:
 
 private:
   int64_t beams_;
-  uint64_t candidates_at_, summaries_at_;
+  uint64_t candidates_offset_, summaries_offset_;
   candidate *candidates_ = nullptr;  // [row][2 * beams]
   row_summary *summaries_ = nullptr; // [row]
   std::vector<const row_summary *> summaries_of_;

@@ -9,14 +9,14 @@
 
 namespace xf::rt {
 
-// Each position of a row that a step has written gets a number that no other has; copies take it along.
+// Each position of a row that a step has written gets an id that no other has; copies take it along.
 class row_history {
 public:
   row_history(arena_plan &plan, int64_t rows, int64_t positions);
-  void bind(const arena &memory) { numbers_ = memory.as<uint64_t>(place_), known_ = memory.as<int64_t>(known_place_); }
+  void bind(const arena &memory) { ids_ = memory.as<uint64_t>(ids_offset_), lengths_ = memory.as<int64_t>(lengths_offset_); }
 
   // What rows hold is unknown now.
-  void forget() { first_known_ = next_; }
+  void forget() { first_valid_ = next_id_; }
   // A step has written `count` positions of a row behind its first `past`.
   void append(int32_t row, int64_t past, int64_t count);
   // How many of the first `positions` of row `from` row `to` holds, too.
@@ -25,13 +25,13 @@ public:
   void copy(int32_t from, int32_t to, int64_t positions);
 
 private:
-  uint64_t *of(int32_t row) const { return numbers_ + row * positions_; }
+  uint64_t *of(int32_t row) const { return ids_ + row * positions_; }
 
   int64_t positions_;
-  uint64_t place_, known_place_;
-  uint64_t *numbers_ = nullptr; // [row][position]
-  int64_t *known_ = nullptr;    // [row]: how many positions have numbers
-  uint64_t next_ = 1, first_known_ = 1;
+  uint64_t ids_offset_, lengths_offset_;
+  uint64_t *ids_ = nullptr;    // [row][position]
+  int64_t *lengths_ = nullptr; // [row]: how many positions have ids
+  uint64_t next_id_ = 1, first_valid_ = 1;
 };
 
 } // namespace xf::rt

@@ -10,7 +10,7 @@ namespace xf::rt {
 namespace {
 
 // The units of a state that hold the positions which a move copies.
-std::pair<uint64_t, uint64_t> units_of(const state_place &state, const row_move &move) {
+std::pair<uint64_t, uint64_t> units_of(const state_region &state, const row_move &move) {
   if (!state.unit_positions)
     return {0, 1};
   auto first = static_cast<uint64_t>(move.first), positions = static_cast<uint64_t>(move.positions);
@@ -20,7 +20,7 @@ std::pair<uint64_t, uint64_t> units_of(const state_place &state, const row_move 
 int64_t bytes_of(const session &owner, std::span<const row_move> moves) {
   uint64_t bytes = 0;
   for (const row_move &move : moves)
-    for (const state_place &state : owner.states().places)
+    for (const state_region &state : owner.states().regions)
       if (!state.per_sentence) {
         auto [first, end] = units_of(state, move);
         bytes += state.layers * state.outer * state.unit_bytes * (end - first);
@@ -32,7 +32,7 @@ int64_t bytes_of(const session &owner, std::span<const row_move> moves) {
 void copy_rows(const session &owner, std::span<const row_move> moves, int thread, int threads) {
   uint64_t turn = 0;
   for (const row_move &move : moves)
-    for (const state_place &state : owner.states().places) {
+    for (const state_region &state : owner.states().regions) {
       if (state.per_sentence)
         continue;
       auto [first, end] = units_of(state, move);

@@ -23,30 +23,30 @@ bool is_better(const candidate &x, const candidate &y) { return x.logit != y.log
 
 template <typename Set> class row_draw {
 public:
-  XF_INLINE row_draw(const float *logits, int64_t size, const sampling &how, candidate *scratch)
-      : logits_(logits), size_(size), how_(how), best_(scratch), scale_(static_cast<float>(1.0 / how.temperature)),
-        least_distance_(how.least_distance()) {
+  XF_INLINE row_draw(const float *logits, int64_t size, const sampling &params, candidate *scratch)
+      : logits_(logits), size_(size), params_(params), best_(scratch), scale_(static_cast<float>(1.0 / params.temperature)),
+        min_distance_(params.min_distance()) {
     for (int64_t block = 0; block < size; block += kBlock)
       top_ = std::max(top_, largest(block));
   }
 
   XF_INLINE candidate run(double uniform) {
-    bool some = how_.top_k > 0 && how_.top_k < size_;
-    if (!some && how_.top_p >= 1.0)
+    bool has_top_k = params_.top_k > 0 && params_.top_k < size_;
+    if (!has_top_k && params_.top_p >= 1.0)
       return draw_of_all(uniform * weight_of_all<true>());
-    float least = some ? least_of_best() : least_of_share();
-    collect(least);
-    if (some && how_.top_k < count_) {
-      std::nth_element(best_, best_ + how_.top_k, best_ + count_, is_better);
-      count_ = how_.top_k;
+    float threshold = has_top_k ? top_k_threshold() : top_p_threshold();
+    collect(threshold);
+    if (has_top_k && params_.top_k < count_) {
+      std::nth_element(best_, best_ + params_.top_k, best_ + count_, is_better);
+      count_ = params_.top_k;
     }
-    if (some && how_.top_k <= XF_ABI_MAX_CHOSEN)
+    if (has_top_k && params_.top_k <= XF_ABI_MAX_CHOSEN)
       return draw_of_few(uniform);
     weigh_steps();
-    double all = some ? weight_of_steps() : weight_of_all<false>();
-    if (least_distance_ > kNone)
+    double total = has_top_k ? weight_of_steps() : weight_of_all<false>();
+    if (min_distance_ > kMinusInfinity)
       leave_near();
-    double kept = keep_share(all);
+    double kept = keep_top_p(total);
     return draw_of_best(uniform * kept);
   }
 
@@ -59,12 +59,12 @@ private:
   }
   // Weights are probabilities but for a factor; the largest is 1.
   XF_INLINE f32 weight(f32 v) const { return exp_negative<Set>((v - top_) * scale_); }
-  XF_INLINE double weight(const candidate &c) const { return xf_exp((static_cast<double>(c.logit) - top_) / how_.temperature); }
-  XF_INLINE bool is_near(float logit) const { return logit - top_ >= least_distance_; }
+  XF_INLINE double weight(const candidate &c) const { return xf_exp((static_cast<double>(c.logit) - top_) / params_.temperature); }
+  XF_INLINE bool is_near(float logit) const { return logit - top_ >= min_distance_; }
   // The weights of logits that are near the largest, 0 for others.
   XF_INLINE f32 near_weight(f32 v) const {
     using u32 = typename Set::u32;
-    const typename Set::i32 are_near = v - top_ >= least_distance_;
+    const typename Set::i32 are_near = v - top_ >= min_distance_;
     return (f32)((u32)weight(v) & (u32)are_near);
   }
   template <bool Near> XF_INLINE double weight_of_block(int64_t block) const {
@@ -86,12 +86,12 @@ private:
       block += kBlock;
     }
     // What rounding leaves over belongs to the last token that has any weight; should the block have none, to a best one.
-    candidate found = {kNone, -1};
+    candidate found = {kMinusInfinity, -1};
     for (int64_t i = block; i < block + columns(block) && goal >= 0; ++i) {
       candidate here = {logits_[i], static_cast<int32_t>(i)};
-      double own = is_near(here.logit) ? this->weight(here) : 0.0;
-      goal -= own;
-      if (own > 0)
+      double token_weight = is_near(here.logit) ? this->weight(here) : 0.0;
+      goal -= token_weight;
+      if (token_weight > 0)
         found = here;
     }
     return found.token >= 0 ? found : *first_best();
@@ -102,28 +102,28 @@ private:
   }
 
   // A logit that each of the `top_k` best reaches: as many blocks have one that does.
-  XF_INLINE float least_of_best() const {
+  XF_INLINE float top_k_threshold() const {
     constexpr int64_t kFew = 64;
     int32_t blocks = 0;
     for (int64_t begin = 0; begin < size_; begin += kFew, ++blocks)
       best_[blocks] = {largest(begin, kFew), blocks};
-    if (how_.top_k > blocks)
-      return kNone;
-    std::nth_element(best_, best_ + how_.top_k - 1, best_ + blocks, is_better);
-    return best_[how_.top_k - 1].logit;
+    if (params_.top_k > blocks)
+      return kMinusInfinity;
+    std::nth_element(best_, best_ + params_.top_k - 1, best_ + blocks, is_better);
+    return best_[params_.top_k - 1].logit;
   }
   // Tokens with less than (1 - p) / size of all probability have together less than what may be left out: none of them is
   // among the fewest that have the share p.
-  XF_INLINE float least_of_share() const {
-    double weight = (1.0 - how_.top_p) / static_cast<double>(size_) * weight_of_all<false>();
-    return static_cast<float>(top_ + (std::log(weight) - 0.01) * how_.temperature); // lowered by more than rounding errors
+  XF_INLINE float top_p_threshold() const {
+    double weight = (1.0 - params_.top_p) / static_cast<double>(size_) * weight_of_all<false>();
+    return static_cast<float>(top_ + (std::log(weight) - 0.01) * params_.temperature); // lowered by more than rounding errors
   }
-  XF_INLINE void collect(float least) {
+  XF_INLINE void collect(float threshold) {
     count_ = 0;
     for (int64_t block = 0; block < size_; block += kBlock)
-      if (largest(block) >= least)
+      if (largest(block) >= threshold)
         for (int64_t i = block; i < block + columns(block); ++i)
-          if (logits_[i] >= least && logits_[i] > kNone)
+          if (logits_[i] >= threshold && logits_[i] > kMinusInfinity)
             best_[count_++] = {logits_[i], static_cast<int32_t>(i)};
   }
 
@@ -131,11 +131,11 @@ private:
   XF_INLINE candidate draw_of_few(double uniform) const {
     std::sort(best_, best_ + count_, is_better);
     std::array<double, XF_ABI_MAX_CHOSEN> weights;
-    double all = 0, kept = 0;
+    double total = 0, kept = 0;
     for (int64_t i = 0; i < count_; ++i)
-      all += weights[static_cast<size_t>(i)] = weight(best_[i]);
+      total += weights[static_cast<size_t>(i)] = weight(best_[i]);
     int64_t count = 0;
-    while (count < count_ && kept < how_.top_p * all && is_near(best_[count].logit))
+    while (count < count_ && kept < params_.top_p * total && is_near(best_[count].logit))
       kept += weights[static_cast<size_t>(count++)];
     double goal = uniform * kept;
     int64_t drawn = 0;
@@ -147,12 +147,12 @@ private:
   // Candidates may be most of a large vocabulary. So weights are added up by steps of logits: these sums say in which step a running sum of
   // weights, best first, passes a goal, and only that step's candidates are sorted.
   XF_INLINE void weigh_steps() {
-    float least = top_;
+    float min_logit = top_;
     for (int64_t i = 0; i < count_; ++i)
-      least = std::min(least, best_[i].logit);
-    double range = static_cast<double>(top_) - least;
+      min_logit = std::min(min_logit, best_[i].logit);
+    double range = static_cast<double>(top_) - min_logit;
     steps_per_logit_ = range > 0 ? kSteps / range : 0.0;
-    last_step_ = step_of({least, 0});
+    last_step_ = step_of({min_logit, 0});
     step_weights_.fill(0);
     for (int64_t i = 0; i < count_; ++i)
       step_weights_[static_cast<size_t>(step_of(best_[i]))] += weight(best_[i]);
@@ -182,9 +182,9 @@ private:
     weigh_steps();
   }
 
-  // Keeps the fewest candidates, best first, that have the share `top_p` of `all`, or all of them. Returns their weight.
-  XF_INLINE double keep_share(double all) {
-    double goal = how_.top_p * all, sum = 0;
+  // Keeps the fewest candidates, best first, that have the share `top_p` of `total`, or all of them. Returns their weight.
+  XF_INLINE double keep_top_p(double total) {
+    double goal = params_.top_p * total, sum = 0;
     int step = 0;
     for (; step < last_step_ && sum + weight_of_step(step) < goal; ++step)
       sum += weight_of_step(step);
@@ -212,37 +212,37 @@ private:
 
   const float *logits_;
   int64_t size_;
-  const sampling &how_;
+  const sampling &params_;
   candidate *best_;
-  float scale_, least_distance_, top_ = kNone;
+  float scale_, min_distance_, top_ = kMinusInfinity;
   int64_t count_ = 0;
   double steps_per_logit_ = 0;
   int last_step_ = 0; // the least candidate's
   std::array<double, kSteps> step_weights_;
 };
 
-candidate sample_baseline(const float *x, int64_t size, const sampling &how, double uniform, candidate *scratch) {
-  return row_draw<vectors<16>>(x, size, how, scratch).run(uniform);
+candidate sample_baseline(const float *x, int64_t size, const sampling &params, double uniform, candidate *scratch) {
+  return row_draw<vectors<16>>(x, size, params, scratch).run(uniform);
 }
-__attribute__((target("avx2"))) candidate sample_avx2(const float *x, int64_t size, const sampling &how, double uniform,
+__attribute__((target("avx2"))) candidate sample_avx2(const float *x, int64_t size, const sampling &params, double uniform,
                                                       candidate *scratch) {
-  return row_draw<vectors<32>>(x, size, how, scratch).run(uniform);
+  return row_draw<vectors<32>>(x, size, params, scratch).run(uniform);
 }
 __attribute__((target("avx512f,avx512dq,avx512bw,avx512vl"))) candidate
-sample_avx512(const float *x, int64_t size, const sampling &how, double uniform, candidate *scratch) {
-  return row_draw<vectors<64>>(x, size, how, scratch).run(uniform);
+sample_avx512(const float *x, int64_t size, const sampling &params, double uniform, candidate *scratch) {
+  return row_draw<vectors<64>>(x, size, params, scratch).run(uniform);
 }
 
 } // namespace
 
-float sampling::least_distance() const { return min_p > 0.0 ? static_cast<float>(temperature * std::log(min_p)) : kNone; }
+float sampling::min_distance() const { return min_p > 0.0 ? static_cast<float>(temperature * std::log(min_p)) : kMinusInfinity; }
 
 row_sampler row_sampler_for(int isa) {
   return isa >= XF_ABI_AVX512 ? sample_avx512 : isa >= XF_ABI_AVX2 ? sample_avx2 : sample_baseline;
 }
 
 uint64_t mix(uint64_t seed, uint64_t value) {
-  return xf_mix(seed, value, [](uint64_t number) { return number; });
+  return xf_mix(seed, value, [](uint64_t constant) { return constant; });
 }
 
 uint64_t mix(uint64_t seed, std::span<const int32_t> tokens) {

@@ -19,12 +19,12 @@ struct sampling {
   double min_p = 0.0;
 
   // What a token's logit minus the best one's, one subtraction of f32, is at least for min_p to keep it: 0 or less.
-  float least_distance() const;
+  float min_distance() const;
 };
 
 // Draws a token, where `uniform` lies in [0, 1). Of the logits one at least is above -inf, and all are numbers or -inf; `scratch`
 // has room for `size` candidates. The same token with every instruction set.
-using row_sampler = candidate (*)(const float *logits, int64_t size, const sampling &how, double uniform, candidate *scratch);
+using row_sampler = candidate (*)(const float *logits, int64_t size, const sampling &params, double uniform, candidate *scratch);
 
 // The code for an instruction set (xf_abi_isa) that the CPU has.
 row_sampler row_sampler_for(int isa);

@@ -23,7 +23,7 @@ template <int Bytes> struct vectors {
 };
 
 constexpr int64_t kLanes = 16;
-constexpr float kNone = -std::numeric_limits<float>::infinity();
+constexpr float kMinusInfinity = -std::numeric_limits<float>::infinity();
 
 template <typename V> XF_INLINE V load(const float *from) {
   V v;
@@ -36,7 +36,7 @@ template <typename Set> XF_INLINE typename Set::f32 exp_negative(typename Set::f
   using f32 = typename Set::f32;
   using u32 = typename Set::u32;
   const f32 shifted = x * kXfShortExpLog2e + kXfShortExpShift;
-  const f32 p = xf_short_exp_of_parts(x, shifted - kXfShortExpShift, [](float number) __attribute__((always_inline)) { return number; });
+  const f32 p = xf_short_exp_of_parts(x, shifted - kXfShortExpShift, [](float value) __attribute__((always_inline)) { return value; });
   const u32 bits = (u32)p + ((u32)shifted << 23);
   const typename Set::i32 counts = x > kXfShortExpMin;
   return (f32)(bits & (u32)counts);
@@ -58,25 +58,25 @@ template <typename Body> XF_INLINE void for_lanes(const float *x, int64_t size, 
   if (i < size) {
     float tail[kLanes];
     for (int64_t lane = 0; lane < kLanes; ++lane)
-      tail[lane] = i + lane < size ? x[i + lane] : kNone;
+      tail[lane] = i + lane < size ? x[i + lane] : kMinusInfinity;
     body(tail);
   }
 }
 
-// The largest number; `see(part, vector)` sees all of them.
-template <typename Set, typename See> XF_INLINE float largest_of(const float *x, int64_t size, See see) {
-  typename Set::f32 most[Set::kParts];
-  for (auto &part : most)
-    part = typename Set::f32{} + kNone;
+// The largest value; `visit(part, vector)` sees all of them.
+template <typename Set, typename Visit> XF_INLINE float largest_of(const float *x, int64_t size, Visit visit) {
+  typename Set::f32 max[Set::kParts];
+  for (auto &part : max)
+    part = typename Set::f32{} + kMinusInfinity;
   for_lanes(x, size, [&](const float *columns) __attribute__((always_inline)) {
     for (int p = 0; p < Set::kParts; ++p) {
       const auto v = load<typename Set::f32>(columns + p * Set::kWidth);
-      see(p, v);
-      most[p] = v > most[p] ? v : most[p];
+      visit(p, v);
+      max[p] = v > max[p] ? v : max[p];
     }
   });
   float lane[kLanes];
-  std::memcpy(lane, most, sizeof(lane));
+  std::memcpy(lane, max, sizeof(lane));
   return combine(lane, [](float a, float b) { return a > b ? a : b; });
 }
 

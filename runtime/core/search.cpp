@@ -59,7 +59,7 @@ void searcher::make_room(const token_rows &rows) {
   for (int64_t i = 0; i < rows.count; ++i) {
     std::span<const int32_t> ids = rows.row(i);
     source = std::max(source, std::min<int64_t>(static_cast<int64_t>(ids.size()), g_.source));
-    positions = std::max(positions, lengths_.positions(*options_, i, lengths_.own(ids), given(i, ids)));
+    positions = std::max(positions, lengths_.positions(*options_, i, lengths_.unpadded(ids), given(i, ids)));
   }
   make_room(std::min<int64_t>(slots_.count(), rows.count), source, positions);
 }
@@ -84,7 +84,7 @@ void searcher::generate(const token_rows &rows, const search_options &options, s
 
 void searcher::generate_bound(const search_options &options, search_sink &sink) {
   fp_scope control_word;
-  if (options.aligns() && !layout_.align.apart)
+  if (options.aligns() && !layout_.align.separable)
     fail(status::unsupported, "what the model makes of sentences has other dimensions before the batch: its results are aligned with sentences that are given as "
                               "tokens, one behind the other");
   int64_t sentences = source_.given_count(), length = source_.given_length(), positions = 0;
@@ -94,12 +94,12 @@ void searcher::generate_bound(const search_options &options, search_sink &sink) 
   make_room(sentences, length, positions);
   for (int32_t b = 0; b < sentences; ++b) {
     std::span<const int32_t> source = source_.given_ids(b), given = options.prefix_of(b);
-    int64_t own = source_.has_tokens() ? lengths_.own(source) : length;
-    const char *problem = own == 0 ? refusal::only_padding : check_.given(options, b, given);
+    int64_t source_length = source_.has_tokens() ? lengths_.unpadded(source) : length;
+    const char *problem = source_length == 0 ? refusal::only_padding : check_.given(options, b, given);
     if (problem)
       sink.sentence_failed(b, problem);
     else
-      open_slot(b, b, source, given, own);
+      open_slot(b, b, source, given, source_length);
   }
   source_.start_given();
   run_to_the_end();
@@ -130,21 +130,21 @@ void searcher::start_waiting() {
     return;
   const sentence_window &window = source_.window();
   int64_t sentences = source_.joining(slots_.count() - slots_.taken(), slots_.taken() == 0);
-  int32_t number = 0;
-  for (int64_t i = 0; i < sentences; ++i, ++number) {
-    while (!slots_.at(number).is_free())
-      ++number;
+  int32_t index = 0;
+  for (int64_t i = 0; i < sentences; ++i, ++index) {
+    while (!slots_.at(index).is_free())
+      ++index;
     int64_t sentence = window.sentence(i);
     std::span<const int32_t> ids = source_.ids(sentence);
-    source_.place(i, number);
-    open_slot(number, sentence, source_.has_tokens() ? ids : std::span<const int32_t>(), given(sentence, ids), lengths_.own(ids));
+    source_.assign(i, index);
+    open_slot(index, sentence, source_.has_tokens() ? ids : std::span<const int32_t>(), given(sentence, ids), lengths_.unpadded(ids));
   }
   source_.start(sentences);
 }
 
-void searcher::open_slot(int32_t number, int64_t sentence, std::span<const int32_t> source, std::span<const int32_t> given, int64_t own) {
-  source = source.first(std::min(source.size(), static_cast<size_t>(own)));
-  slot &s = slots_.open(number, sentence, source);
+void searcher::open_slot(int32_t index, int64_t sentence, std::span<const int32_t> source, std::span<const int32_t> given, int64_t source_length) {
+  source = source.first(std::min(source.size(), static_cast<size_t>(source_length)));
+  slot &s = slots_.open(index, sentence, source);
   if (lengths_.needs_start(given))
     s.give(g_.start);
   for (int32_t id : given)
@@ -152,8 +152,8 @@ void searcher::open_slot(int32_t number, int64_t sentence, std::span<const int32
   s.given = s.prefix_length;
   s.draws = mix(mix(options_->seed, source), given);
 
-  int64_t length = lengths_.longest_result(*options_, sentence, own, s.given);
-  s.min_length = static_cast<int32_t>(std::min(lengths_.least_result(*options_), length));
+  int64_t length = lengths_.longest_result(*options_, sentence, source_length, s.given);
+  s.min_length = static_cast<int32_t>(std::min(lengths_.shortest_result(*options_), length));
   end_tokens ends = slots_.ends();
   if (options_->has_targets()) {
     // The last token of a result is never read; one that is given may go on behind an end.
@@ -187,11 +187,11 @@ void searcher::step() {
   bool ahead = ahead_ && ahead_->serves(*options_);
   step_.prepare(slots_, source_, *options_, positions());
   if (ahead) {
-    ahead_->run(*options_, [&] { return may_start(); }, [&](int32_t number, std::span<const beam_pair> pairs) {
-      slot &s = slots_.at(number);
-      end_step(number, !s.failed && s.beams.take(pairs.data(), static_cast<int32_t>(pairs.size())));
+    ahead_->run(*options_, [&] { return may_start(); }, [&](int32_t index, std::span<const beam_pair> pairs) {
+      slot &s = slots_.at(index);
+      end_step(index, !s.failed && s.beams.take(pairs.data(), static_cast<int32_t>(pairs.size())));
     });
-  } else if (layout_.step.chooses && !(host_chooses() && slots_.any_due())) {
+  } else if (layout_.step.chooses && !(host_chooses() && slots_.any_ready())) {
     // Also where no row has to choose anything: the vocabulary is left out then.
     step_.choose(choices_);
     advance();
@@ -217,17 +217,17 @@ void searcher::score() {
 }
 
 void searcher::advance() {
-  slots_.for_each([&](int32_t number, slot &s) {
-    if (!s.due)
+  slots_.for_each([&](int32_t index, slot &s) {
+    if (!s.ready)
       return;
-    std::span<const int32_t> rows = slots_.rows_of(number);
+    std::span<const int32_t> rows = slots_.rows_of(index);
     if (options_->alternatives)
       for (int32_t row : rows)
         keep_alternatives(s.beams, row);
     row_choices::of_beams chosen = choices_.of(rows);
     s.failed = !chosen.finite;
-    end_step(number, !s.failed && (options_->apart() ? s.beams.follow(chosen.summaries, chosen.candidates)
-                                                     : s.beams.advance(chosen.summaries, chosen.candidates)));
+    end_step(index, !s.failed && (options_->independent_beams() ? s.beams.follow(chosen.summaries, chosen.candidates)
+                                                                : s.beams.advance(chosen.summaries, chosen.candidates)));
   });
 }
 
@@ -248,31 +248,31 @@ void searcher::keep_alternatives(const beam_search &beams, int32_t row) {
 
 // Of results that are given: the one beam takes the token of each position, as far as there are any that the model does not rule out.
 void searcher::advance_given() {
-  slots_.for_each([&](int32_t number, slot &s) {
-    if (!s.due)
+  slots_.for_each([&](int32_t index, slot &s) {
+    if (!s.ready)
       return;
     bool goes_on = true;
     for (int64_t position = 0; position < step_.positions() && goes_on; ++position) {
       if (s.scored(position, step_.positions()) < 0)
         continue;
-      auto place = static_cast<int32_t>(slots_.rows_of(number)[0] * step_.positions() + position);
-      row_choices::of_beams chosen = choices_.of({&place, 1});
+      auto position_index = static_cast<int32_t>(slots_.rows_of(index)[0] * step_.positions() + position);
+      row_choices::of_beams chosen = choices_.of({&position_index, 1});
       s.failed = !chosen.finite;
       goes_on = !s.failed && s.beams.advance(chosen.summaries, chosen.candidates);
     }
-    end_step(number, goes_on);
+    end_step(index, goes_on);
   });
 }
 
 // A sentence's beams have been advanced, unless it failed; `goes_on`: some are open.
-void searcher::end_step(int32_t number, bool goes_on) {
-  slot &s = slots_.at(number);
+void searcher::end_step(int32_t index, bool goes_on) {
+  slot &s = slots_.at(index);
   if (int32_t token = s.beams.last_token(); options_->on_token && !s.failed && token >= 0)
     options_->on_token(options_->token_context, s.sentence, token);
   if (goes_on)
     return;
-  results_.tell(s, *options_, slots_.ends(), *sink_);
-  slots_.close(number);
+  results_.report(s, *options_, slots_.ends(), *sink_);
+  slots_.close(index);
 }
 
 } // namespace xf::rt

@@ -59,8 +59,8 @@ private:
 
   bool may_start() const;
   void start_waiting();
-  // `source`: its tokens, if it is made of tokens, with or without the padding behind them; `own`: how long it is without.
-  void open_slot(int32_t number, int64_t sentence, std::span<const int32_t> source, std::span<const int32_t> given, int64_t own);
+  // `source`: its tokens, if it is made of tokens, with or without the padding behind them; `source_length`: how long it is without.
+  void open_slot(int32_t index, int64_t sentence, std::span<const int32_t> source, std::span<const int32_t> given, int64_t source_length);
 
   void step();
   bool host_chooses() const { return !layout_.step.chooses || options_->wants_logits(); }
@@ -70,7 +70,7 @@ private:
   void advance();
   void advance_given();
   void keep_alternatives(const beam_search &beams, int32_t row);
-  void end_step(int32_t number, bool goes_on);
+  void end_step(int32_t index, bool goes_on);
 
   session &session_;
   const xf_abi_generate &g_;

@@ -8,9 +8,9 @@ namespace xf::rt {
 
 void search_check::options(const search_options &o) const {
   const source_layout &source = layout_.source;
-  if (source.least_batch > 1)
+  if (source.min_batch > 1)
     fail(status::unsupported, "the model needs %lld sentences at once: it cannot be searched",
-         static_cast<long long>(source.least_batch));
+         static_cast<long long>(source.min_batch));
   auto refuse = [](const char *what, long long value, long long low, long long high, status above = status::invalid_argument) {
     fail(value > high ? above : status::invalid_argument, "%s must be between %lld and %lld, not %lld", what, low, high, value);
   };
@@ -58,8 +58,8 @@ void search_check::options(const search_options &o) const {
     fail(status::invalid_argument, "the model continues prompts, which no length counts");
   if (o.aligns() && !layout_.align.entry)
     fail(status::unsupported, "the model does not say how its results are aligned with their source: its 'generate' has no 'align'");
-  if (o.aligns() && layout_.align.least > 1)
-    fail(status::unsupported, "the entry that aligns results needs %lld of them, or of their tokens", static_cast<long long>(layout_.align.least));
+  if (o.aligns() && layout_.align.min_size > 1)
+    fail(status::unsupported, "the entry that aligns results needs %lld of them, or of their tokens", static_cast<long long>(layout_.align.min_size));
   if (!(o.coverage_penalty >= 0.0 && o.coverage_penalty <= 100.0))
     fail(status::invalid_argument, "the coverage penalty must be between 0 and 100, not %g", o.coverage_penalty);
   if (o.alternatives && (o.samples || o.has_targets()))
@@ -75,26 +75,26 @@ void search_check::options(const search_options &o) const {
 const char *search_check::tokens(std::span<const int32_t> ids, bool aligned) {
   if (ids.empty())
     return refusal::no_tokens;
-  if (lengths_.own(ids) == 0)
+  if (lengths_.unpadded(ids) == 0)
     return refusal::only_padding;
   const source_layout &source = layout_.source;
   bool is_source = source.tokens >= 0;
   auto length = static_cast<int64_t>(ids.size());
-  int64_t least = aligned ? std::max(source.least_length, layout_.align.least_source) : source.least_length;
-  if (is_source && length < least)
-    return refusal_.too_few_tokens(length, least);
+  int64_t min_tokens = aligned ? std::max(source.min_length, layout_.align.min_source) : source.min_length;
+  if (is_source && length < min_tokens)
+    return refusal_.too_few_tokens(length, min_tokens);
   // A prompt without the start token gets it.
-  int64_t most = is_source ? g_.source : g_.target - lengths_.needs_start(ids);
-  if (length > most)
-    return refusal_.too_long("it", length, most);
+  int64_t max_tokens = is_source ? g_.source : g_.target - lengths_.needs_start(ids);
+  if (length > max_tokens)
+    return refusal_.too_long("it", length, max_tokens);
   const tensor_info &input = is_source ? source.tensors[source.tokens].info : layout_.step.token_input();
   return refusal_.unknown_token(ids, input.bound);
 }
 
 const char *search_check::given(const search_options &o, int64_t sentence, std::span<const int32_t> given) {
-  int64_t most = g_.target - lengths_.needs_start(given);
-  if (static_cast<int64_t>(given.size()) > most)
-    return refusal_.too_long("its prefix", static_cast<int64_t>(given.size()), most);
+  int64_t max_tokens = g_.target - lengths_.needs_start(given);
+  if (static_cast<int64_t>(given.size()) > max_tokens)
+    return refusal_.too_long("its prefix", static_cast<int64_t>(given.size()), max_tokens);
   if (const char *problem = refusal_.unknown_token(given, layout_.step.token_input().bound, "its prefix: "))
     return problem;
   return o.has_targets() ? target(o.targets.row(sentence), lengths_.given(given)) : nullptr;
@@ -105,9 +105,9 @@ const char *search_check::target(std::span<const int32_t> target, int64_t read) 
   if (target.empty())
     return "its target has no tokens";
   // The last one is never read.
-  int64_t most = g_.target - read + 1;
-  if (static_cast<int64_t>(target.size()) > most)
-    return refusal_.too_long("its target", static_cast<int64_t>(target.size()), most);
+  int64_t max_tokens = g_.target - read + 1;
+  if (static_cast<int64_t>(target.size()) > max_tokens)
+    return refusal_.too_long("its target", static_cast<int64_t>(target.size()), max_tokens);
   return refusal_.unknown_token(target, layout_.step.vocabulary, "its target: ");
 }
 

@@ -42,7 +42,7 @@ struct search_options {
   void *token_context = nullptr;
   bool line_prefixes = false; // of lines: what stands behind a tab is the line's prefix
   bool line_targets = false;  // ... its target
-  bool predicted_rows = false; // of predictions: they are rows of numbers or labels (line_rows.h), not text
+  bool predicted_rows = false; // of predictions: they are rows of values or labels (line_rows.h), not text
   bool truncates_lines = false; // of a line with more tokens than are possible, the last are left out
 
   std::span<const int32_t> prefix_of(int64_t sentence) const { return prefixes.offsets ? prefixes.row(sentence) : prefix; }
@@ -59,7 +59,7 @@ struct search_options {
   // start token and padding.
   int32_t candidates() const { return beam > 1 ? 2 * beam : alternatives ? 3 : 1; }
   // Whether each of several results goes on by itself, whatever the others are worth.
-  bool apart() const { return samples || alternatives; }
+  bool independent_beams() const { return samples || alternatives; }
 };
 
 } // namespace xf::rt

@@ -15,7 +15,7 @@ void search_results::bind(const arena &memory) {
   aligner_.bind(memory);
 }
 
-void search_results::tell(slot &s, const search_options &options, const end_tokens &ends, search_sink &sink) {
+void search_results::report(slot &s, const search_options &options, const end_tokens &ends, search_sink &sink) {
   if (s.failed)
     return sink.sentence_failed(s.sentence, "the model gave scores that are infinite or not numbers");
   if (options.aligns())

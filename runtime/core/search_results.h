@@ -17,8 +17,8 @@ public:
   search_results(session &owner, const model &m, const search_layout &layout, search_source &source);
   void bind(const arena &memory);
 
-  // Tells the results of a slot's sentence; `ends`: the tokens that end a result.
-  void tell(slot &s, const search_options &options, const end_tokens &ends, search_sink &sink);
+  // Reports the results of a slot's sentence; `ends`: the tokens that end a result.
+  void report(slot &s, const search_options &options, const end_tokens &ends, search_sink &sink);
 
 private:
   bool measure_coverage(const slot &s, double penalty);

@@ -6,13 +6,13 @@ namespace xf::rt {
 
 search_slots::search_slots(const xf_abi_generate &g, arena_plan &plan)
     : slots_(static_cast<size_t>(g.batch)), rows_(plan, g.batch, g.beam, g.target), after_(static_cast<size_t>(g.batch)),
-      prefix_capacity_(g.target), prefixes_at_(plan.add(g.batch * g.target, sizeof(int32_t))) {
+      prefix_capacity_(g.target), prefixes_offset_(plan.add(g.batch * g.target, sizeof(int32_t))) {
   for (slot &s : slots_)
     s.beams.plan(plan, g.beam, g.target);
 }
 
 void search_slots::bind(const arena &memory, uint32_t *forbidden, int64_t words) {
-  int32_t *prefix = memory.as<int32_t>(prefixes_at_);
+  int32_t *prefix = memory.as<int32_t>(prefixes_offset_);
   for (slot &s : slots_) {
     s.beams.bind(memory);
     s.prefix = prefix;
@@ -32,27 +32,27 @@ void search_slots::start(int32_t count, std::span<const int32_t> suppressed, con
     s.sentence = -1;
 }
 
-slot &search_slots::open(int32_t number, int64_t sentence, std::span<const int32_t> source) {
-  slot &s = at(number);
+slot &search_slots::open(int32_t index, int64_t sentence, std::span<const int32_t> source) {
+  slot &s = at(index);
   s.sentence = sentence;
   s.past = 0;
   s.prefix_length = s.prefix_used = s.given = 0;
-  s.due = s.failed = false;
-  classes_.open(number, source);
-  rows_.open(number);
+  s.ready = s.failed = false;
+  classes_.open(index, source);
+  rows_.open(index);
   ++taken_;
   return s;
 }
 
-void search_slots::close(int32_t number) {
-  at(number).sentence = -1;
+void search_slots::close(int32_t index) {
+  at(index).sentence = -1;
   --taken_;
-  classes_.close(number);
+  classes_.close(index);
 }
 
-bool search_slots::any_due() const {
+bool search_slots::any_ready() const {
   bool any = false;
-  for_each([&](int32_t, const slot &s) { any |= s.due; });
+  for_each([&](int32_t, const slot &s) { any |= s.ready; });
   return any;
 }
 
@@ -62,7 +62,7 @@ int64_t search_slots::longest() const {
   return longest;
 }
 
-void search_slots::set_rows(int32_t number, std::span<const int32_t> rows) { std::copy(rows.begin(), rows.end(), rows_.of(number)); }
+void search_slots::set_rows(int32_t index, std::span<const int32_t> rows) { std::copy(rows.begin(), rows.end(), rows_.of(index)); }
 
 int32_t search_slots::next_token(int32_t row, int64_t ahead) const {
   const slot &s = of_row(row);
@@ -83,16 +83,16 @@ void search_slots::read(int64_t positions) {
     s.past += positions;
     if (s.prefix_used < s.prefix_length)
       s.prefix_used += static_cast<int32_t>(positions);
-    s.due = s.prefix_used >= s.given;
+    s.ready = s.prefix_used >= s.given;
   });
 }
 
 std::span<const row_move> search_slots::regroup(bool have_moved) {
   std::fill_n(after_.begin(), count_, slot_beams{});
-  for_each([&](int32_t number, const slot &s) {
-    slot_beams &after = after_[static_cast<size_t>(number)];
+  for_each([&](int32_t index, const slot &s) {
+    slot_beams &after = after_[static_cast<size_t>(index)];
     after = {1, nullptr, s.past}; // reads its prompt
-    if (s.due)
+    if (s.ready)
       after = {s.beams.open(), have_moved ? nullptr : &s.beams.beam(0), s.past};
   });
   return rows_.regroup({after_.data(), static_cast<size_t>(count_)});
@@ -100,15 +100,15 @@ std::span<const row_move> search_slots::regroup(bool have_moved) {
 
 int32_t search_slots::class_of(int32_t row) const {
   const slot &s = of_row(row);
-  return s.due ? classes_.of(rows_.slot_of(row), s.may_end()) : token_classes::kNone;
+  return s.ready ? classes_.of(rows_.slot_of(row), s.may_end()) : token_classes::kNone;
 }
 
 std::optional<scored_target> search_slots::target_of(int32_t row, int64_t position, int64_t positions, const token_rows &targets) const {
   const slot &s = of_row(row);
-  int64_t number = s.scored(position, positions);
-  if (!s.due || number < 0)
+  int64_t index = s.scored(position, positions);
+  if (!s.ready || index < 0)
     return std::nullopt;
-  return scored_target{classes_.of(rows_.slot_of(row), /*may_end=*/number >= s.min_length), targets.row(s.sentence)[static_cast<size_t>(number)]};
+  return scored_target{classes_.of(rows_.slot_of(row), /*may_end=*/index >= s.min_length), targets.row(s.sentence)[static_cast<size_t>(index)]};
 }
 
 } // namespace xf::rt

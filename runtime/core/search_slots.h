@@ -24,7 +24,7 @@ struct slot {
   // Tokens that are read before any is chosen; `given` of them come before the result: all, unless a result is scored.
   int32_t prefix_length = 0, prefix_used = 0, given = 0;
   uint64_t draws = 0; // what its random numbers are made from
-  bool due = false;   // the last step gave logits to choose from
+  bool ready = false; // the last step gave logits to choose from
   bool failed = false;
   int32_t *prefix = nullptr; // the start token first
   beam_search beams;
@@ -51,26 +51,26 @@ public:
   // Frees all slots, of which this search takes `count` at most. The last search may have stopped in the middle.
   void start(int32_t count, std::span<const int32_t> suppressed, const shortlist *allowed, const end_tokens &ends);
   // Takes a free slot, and the next row.
-  slot &open(int32_t number, int64_t sentence, std::span<const int32_t> source);
-  void close(int32_t number);
+  slot &open(int32_t index, int64_t sentence, std::span<const int32_t> source);
+  void close(int32_t index);
 
   int32_t count() const { return count_; }
   int32_t taken() const { return taken_; }
-  slot &at(int32_t number) { return slots_[static_cast<size_t>(number)]; }
-  const slot &at(int32_t number) const { return slots_[static_cast<size_t>(number)]; }
+  slot &at(int32_t index) { return slots_[static_cast<size_t>(index)]; }
+  const slot &at(int32_t index) const { return slots_[static_cast<size_t>(index)]; }
   const end_tokens &ends() const { return classes_.ends(); }
-  // Calls see(number, slot) for each slot that is taken, which it may close.
-  template <typename See> void for_each(See see) { visit(*this, see); }
-  template <typename See> void for_each(See see) const { visit(*this, see); }
-  bool any_due() const;
+  // Calls visit(index, slot) for each slot that is taken, which it may close.
+  template <typename Visit> void for_each(Visit visit) { for_each_of(*this, visit); }
+  template <typename Visit> void for_each(Visit visit) const { for_each_of(*this, visit); }
+  bool any_ready() const;
   // The most positions that a row holds.
   int64_t longest() const;
 
   const beam_rows &rows() const { return rows_; }
   const slot &of_row(int32_t row) const { return at(rows_.slot_of(row)); }
-  std::span<const int32_t> rows_of(int32_t number) const { return {rows_.of(number), static_cast<size_t>(at(number).beams.open())}; }
+  std::span<const int32_t> rows_of(int32_t index) const { return {rows_.of(index), static_cast<size_t>(at(index).beams.open())}; }
   // A device has moved the rows of a slot itself.
-  void set_rows(int32_t number, std::span<const int32_t> rows);
+  void set_rows(int32_t index, std::span<const int32_t> rows);
   // The token that a row reads `ahead` positions after its next one; only given tokens are known ahead.
   int32_t next_token(int32_t row, int64_t ahead) const;
   // All tokens that the decoder has read for a row, its start token first: written to `tokens`.
@@ -88,10 +88,10 @@ public:
   const token_classes &classes() const { return classes_; }
 
 private:
-  template <typename Self, typename See> static void visit(Self &self, See see) {
-    for (int32_t number = 0; number < self.count_; ++number)
-      if (!self.at(number).is_free())
-        see(number, self.at(number));
+  template <typename Self, typename Visit> static void for_each_of(Self &self, Visit visit) {
+    for (int32_t index = 0; index < self.count_; ++index)
+      if (!self.at(index).is_free())
+        visit(index, self.at(index));
   }
 
   std::vector<slot> slots_;
@@ -99,7 +99,7 @@ private:
   token_classes classes_;
   std::vector<slot_beams> after_; // of each slot, after a step
   int64_t prefix_capacity_;
-  uint64_t prefixes_at_;
+  uint64_t prefixes_offset_;
   int32_t count_ = 0, taken_ = 0;
 };
 

@@ -9,7 +9,7 @@ namespace xf::rt {
 
 search_source::search_source(session &owner, const model &m, source_layout &layout)
     : session_(owner), model_(m), g_(m.header().generate), layout_(layout), encode_calls_(owner, layout.pack), start_calls_(owner, layout.pack),
-      given_(layout.tensors.size()), given_inputs_(layout.owed.inputs.size() + 1), dims_(m.dims().size()) {}
+      given_(layout.tensors.size()), given_inputs_(layout.required.inputs.size() + 1), dims_(m.dims().size()) {}
 
 void search_source::bind(const arena &memory) {
   layout_.groups.bind(memory);
@@ -18,7 +18,7 @@ void search_source::bind(const arena &memory) {
   slots_ = memory.as<int32_t>(layout_.slots);
   started_ = memory.as<int32_t>(layout_.started);
   for (const source_tensor &tensor : layout_.tensors)
-    own_.push_back(memory.at(tensor.offset));
+    buffers_.push_back(memory.at(tensor.offset));
   io_.reserve(std::max(layout_.encode.arguments.size(), layout_.begin.arguments.size()));
   auto twin = [](const source_call &call, const source_call &packed) -> const source_call & { return packed.entry ? packed : call; };
   const source_call &encode = twin(layout_.encode, layout_.packed_encode), &begin = twin(layout_.begin, layout_.packed_begin);
@@ -36,7 +36,7 @@ std::vector<void *> search_source::arguments(const source_call &call) const {
     int argument = call.arguments[i];
     io.push_back(argument == kSlotsArgument  ? slots_
                  : argument == kPackArgument ? layout_.pack.argument(call.entry->inputs[i].name)
-                                             : own_[argument]);
+                                             : buffers_[argument]);
   }
   return io;
 }
@@ -64,9 +64,9 @@ int64_t search_source::joining(int64_t free, bool fresh) {
   return count;
 }
 
-void search_source::place(int64_t place, int32_t slot) {
-  started_[place] = slot;
-  layout_.groups.lengths()[place] = g_.ragged_source ? layout_.window.length(place) : static_cast<int32_t>(length_);
+void search_source::assign(int64_t position, int32_t slot) {
+  started_[position] = slot;
+  layout_.groups.lengths()[position] = g_.ragged_source ? layout_.window.length(position) : static_cast<int32_t>(length_);
 }
 
 void search_source::start(int64_t count) {
@@ -75,35 +75,35 @@ void search_source::start(int64_t count) {
     auto lay_out_slots = [&](const group_calls::group &group, int64_t *dims) {
       lay_out(groups, group, dims);
       for (int32_t i = group.begin; i < group.end; ++i)
-        slots_[group.front.sentences + i - group.begin] = started_[groups.sentences[i]];
+        slots_[group.offset.sentences + i - group.begin] = started_[groups.sentences[i]];
     };
     start_calls_.run(groups, dims_.data(), lay_out_slots, [](const group_calls::group &) {});
   }
-  layout_.window.take(count);
+  layout_.window.pop(count);
 }
 
 // The inputs and dimensions of a group of the window's sentences.
 void search_source::lay_out(const sentence_groups &groups, const group_calls::group &group, int64_t *dims) const {
   auto begin = static_cast<size_t>(group.begin), count = static_cast<size_t>(group.end - group.begin);
   std::span<const int32_t> members = groups.sentences.subspan(begin, count);
-  lay_out(group.front, groups.lengths.subspan(begin, count), dims, [&](int64_t b) { return layout_.window.sentence(members[b]); });
+  lay_out(group.offset, groups.lengths.subspan(begin, count), dims, [&](int64_t b) { return layout_.window.sentence(members[b]); });
 }
 
 // The same of sentences of the window's rows, of these lengths (descending).
-void search_source::lay_out(const pack_front &front, std::span<const int32_t> lengths, int64_t *dims,
+void search_source::lay_out(const pack_offset &offset, std::span<const int32_t> lengths, int64_t *dims,
                             function_ref<int64_t(int64_t)> sentence) const {
-  auto *tokens = static_cast<int32_t *>(own_[layout_.tokens]) + front.sentences * front.longest;
-  layout_.pack.lay_out(front, static_cast<int64_t>(lengths.size()), lengths.data(), g_.pad, tokens, dims,
+  auto *tokens = static_cast<int32_t *>(buffers_[layout_.tokens]) + offset.sentences * offset.longest;
+  layout_.pack.lay_out(offset, static_cast<int64_t>(lengths.size()), lengths.data(), g_.pad, tokens, dims,
                        [&](int64_t b) { return ids(sentence(b)); });
 }
 
 int64_t search_source::bind_given(std::span<const argument> inputs) {
   if (!layout_.exists())
     fail(status::unsupported, "the model has no source: it is searched from tokens");
-  bind_inputs(model_, layout_.owed, inputs, dims_.data(), given_inputs_.data());
+  bind_inputs(model_, layout_.required, inputs, dims_.data(), given_inputs_.data());
   std::fill(given_.begin(), given_.end(), nullptr);
-  for (size_t i = 0; i < layout_.owed_places.size(); ++i)
-    given_[layout_.owed_places[i]] = given_inputs_[i];
+  for (size_t i = 0; i < layout_.required_indices.size(); ++i)
+    given_[layout_.required_indices[i]] = given_inputs_[i];
   int64_t sentences = given_count(), length = given_length();
   if (sentences < 1 || length < 1)
     fail(status::unsupported, "the source's inputs do not say how many sentences there are, or their length");
@@ -123,7 +123,7 @@ std::span<const int32_t> search_source::given_ids(int64_t sentence) {
   if (!has_tokens())
     return {};
   // The memory for tokens that the caller does not give is free.
-  auto *copy = static_cast<int32_t *>(own_[layout_.tokens]);
+  auto *copy = static_cast<int32_t *>(buffers_[layout_.tokens]);
   for (int64_t i = 0; i < given_length(); ++i)
     copy[i] = given_id(sentence, i);
   return {copy, static_cast<size_t>(given_length())};
@@ -154,7 +154,7 @@ void search_source::set_dims(int64_t *dims) const {
     dims[g_.source_dim] = length_;
 }
 
-void search_source::take_apart(int64_t sentence, int64_t *dims) {
+void search_source::extract(int64_t sentence, int64_t *dims) {
   if (!is_given()) {
     auto length = static_cast<int32_t>(ids(sentence).size());
     lay_out({}, {&length, 1}, dims_.data(), [&](int64_t) { return sentence; });
@@ -191,7 +191,7 @@ void search_source::encode(const token_rows &rows, function_ref<bool(int64_t sen
   int64_t width = encoding_width();
   const sentence_window &window = layout_.window;
   const sentence_pack &pack = layout_.pack;
-  auto *values = static_cast<const float *>(own_[layout_.encode.arguments[layout_.encode.entry->inputs.size()]]);
+  auto *values = static_cast<const float *>(buffers_[layout_.encode.arguments[layout_.encode.entry->inputs.size()]]);
   layout_.window.for_batches(rows, layout_.batch, accepts, [&](int64_t count) {
     for (int64_t i = 0; i < count; ++i)
       layout_.groups.lengths()[i] = window.length(i);
@@ -201,7 +201,7 @@ void search_source::encode(const token_rows &rows, function_ref<bool(int64_t sen
       int64_t sentences = group.end - group.begin, longest = groups.lengths[group.begin];
       for (int64_t b = 0; b < sentences; ++b) {
         auto member = static_cast<size_t>(group.begin + b);
-        sink.predicted(window.sentence(groups.sentences[member]), values + pack.first_row(group.front, b, longest) * width,
+        sink.predicted(window.sentence(groups.sentences[member]), values + pack.first_row(group.offset, b, longest) * width,
                        groups.lengths[member], pack.row_step(sentences) * width, width);
       }
     });

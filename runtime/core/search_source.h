@@ -30,9 +30,9 @@ public:
   std::span<const int32_t> ids(int64_t sentence) const { return layout_.window.rows()->row(sentence); }
   // How many of the waiting sentences may start now, in `free` slots; `fresh`: no others are searched.
   int64_t joining(int64_t free, bool fresh);
-  // The one at this place among those that wait is to start in a slot.
-  void place(int64_t place, int32_t slot);
-  // The first `count` that wait start, where they have been placed.
+  // The one at this position among those that wait is to start in a slot.
+  void assign(int64_t position, int32_t slot);
+  // The first `count` that wait start, where they have been assigned.
   void start(int64_t count);
 
   // Checks and keeps the model's own inputs; returns the number of sentences.
@@ -49,7 +49,7 @@ public:
 
   // Takes a sentence that is done apart from the others; `dims` are its own. One of a window is encoded again, as others have taken the
   // place of its tensors since.
-  void take_apart(int64_t sentence, int64_t *dims);
+  void extract(int64_t sentence, int64_t *dims);
   // That sentence's part of a tensor; `dims` are its own.
   void *tensor_of(int64_t sentence, int tensor, const int64_t *dims) const;
   bool is_padding(int64_t sentence, int64_t position) const;
@@ -63,11 +63,11 @@ private:
   bool is_given() const { return !layout_.window.rows(); }
   void *pointer(int tensor) const {
     void *given = given_[tensor];
-    return is_given() && given ? given : own_[tensor];
+    return is_given() && given ? given : buffers_[tensor];
   }
   bool may_join(int64_t length) const;
   void lay_out(const sentence_groups &groups, const group_calls::group &group, int64_t *dims) const;
-  void lay_out(const pack_front &front, std::span<const int32_t> lengths, int64_t *dims, function_ref<int64_t(int64_t)> sentence) const;
+  void lay_out(const pack_offset &offset, std::span<const int32_t> lengths, int64_t *dims, function_ref<int64_t(int64_t)> sentence) const;
   int32_t given_id(int64_t sentence, int64_t position) const;
   std::vector<void *> arguments(const source_call &call) const;
   void call(const source_call &call);
@@ -78,7 +78,7 @@ private:
   source_layout &layout_;
   group_calls encode_calls_, start_calls_; // of the encoder, and with what follows it
   int32_t *slots_ = nullptr, *started_ = nullptr;
-  std::vector<void *> own_, given_; // of each tensor its memory, and what the caller has in its place, or null
+  std::vector<void *> buffers_, given_; // of each tensor its memory, and what the caller has in its place, or null
   std::vector<void *> given_inputs_, io_;
   std::vector<int64_t> dims_;
   int64_t length_ = 0; // of the sentences in the slots, padding included

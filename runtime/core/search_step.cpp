@@ -11,7 +11,7 @@ namespace xf::rt {
 namespace {
 
 // A device's steps are told a multiple of these positions.
-constexpr int64_t kAlikePositions = 64;
+constexpr int64_t kPositionMultiple = 64;
 
 } // namespace
 
@@ -29,9 +29,9 @@ void search_step::bind(const arena &memory) {
   plain_io_ = io_;
   if (!layout_.chooses)
     return;
-  auto input = [&](int place) { return io_[place]; };
-  auto output = [&](int place) { return io_[layout_.entry->inputs.size() + place]; };
-  const choice_places &at = layout_.choice;
+  auto input = [&](int index) { return io_[index]; };
+  auto output = [&](int index) { return io_[layout_.entry->inputs.size() + index]; };
+  const choice_indices &at = layout_.choice;
   choice_ = {static_cast<int32_t *>(input(at.classes)), static_cast<int32_t *>(input(at.options)),
              static_cast<const float *>(output(at.values)), static_cast<const int32_t *>(output(at.tokens)),
              static_cast<const float *>(output(at.norms))};
@@ -55,10 +55,10 @@ void search_step::prepare(search_slots &slots, const search_source &source, cons
   slots.read(positions);
   set_longest(slots.longest());
   if (layout_.chooses)
-    ask(slots, options);
+    request_candidates(slots, options);
 }
 
-void search_step::want_one() {
+void search_step::request_one() {
   if (layout_.chooses)
     choice_.options[0] = 1;
 }
@@ -68,12 +68,12 @@ void search_step::set_longest(int64_t longest) {
     return;
   // More positions than there are change nothing, and steps of the same sizes can be asked for as one piece.
   if (session_.executor())
-    longest = std::min((longest + kAlikePositions - 1) / kAlikePositions * kAlikePositions, model_.dims()[g_.target_dim].max);
+    longest = std::min((longest + kPositionMultiple - 1) / kPositionMultiple * kPositionMultiple, model_.dims()[g_.target_dim].max);
   dims_[g_.target_dim] = longest;
 }
 
 // Asks for candidates of each row: how many, from which tokens, and whether with its normaliser.
-void search_step::ask(const search_slots &slots, const search_options &options) {
+void search_step::request_candidates(const search_slots &slots, const search_options &options) {
   // Steps that follow each other on a device have tensors of one size.
   int32_t classes = session_.executor() ? slots.classes().count(slots.count()) : 1;
   for (int32_t row = 0; row < slots.rows().count(); ++row) {
@@ -89,8 +89,8 @@ void search_step::choose(row_choices &choices) {
   session_.step(*layout_.entry, dims_.data(), io_.data());
   bool sums = choice_.options[1] != 0;
   for (int64_t row = 0; row < dims_[g_.batch_dim]; ++row) {
-    const float *values = choice_.values + row * layout_.most, *norms = choice_.norms + 2 * row;
-    const int32_t *tokens = choice_.tokens + row * layout_.most;
+    const float *values = choice_.values + row * layout_.max_candidates, *norms = choice_.norms + 2 * row;
+    const int32_t *tokens = choice_.tokens + row * layout_.max_candidates;
     candidate *best = choices.candidates(row);
     int32_t count = 0;
     for (; count < choice_.options[0] && tokens[count] >= 0; ++count)

@@ -33,7 +33,7 @@ public:
   // Prepares a step in which all rows of the slots read their next `positions` tokens; the slots are moved on.
   void prepare(search_slots &slots, const search_source &source, const search_options &options, int64_t positions);
   // After prepare(): asks for one candidate of each row.
-  void want_one();
+  void request_one();
   // The most positions that a row holds after the step.
   void set_longest(int64_t longest);
 
@@ -44,7 +44,7 @@ public:
   std::span<float> logits(int32_t row, int64_t position) const;
 
 private:
-  void ask(const search_slots &slots, const search_options &options);
+  void request_candidates(const search_slots &slots, const search_options &options);
 
   session &session_;
   const model &model_;
@@ -60,7 +60,7 @@ private:
   struct {
     int32_t *classes;    // [rows]
     int32_t *options;    // how many candidates, whether sums of exponentials
-    const float *values; // [rows][most], and so on
+    const float *values; // [rows][max_candidates], and so on
     const int32_t *tokens;
     const float *norms;
   } choice_ = {};

@@ -10,20 +10,20 @@ sentence_pack::sentence_pack(const model &m, int32_t entry, arena_plan &plan) : 
   if (!entry_)
     return;
   dim_ = entry_->inputs[entry_->find_input("xf.tokens")].dimension(1);
-  tokens_place_ = plan.add(g.batch * g.source, sizeof(int32_t));
-  positions_place_ = plan.add(g.batch * g.source, sizeof(int32_t));
-  spans_place_ = plan.add(g.batch * 2, sizeof(int32_t));
+  tokens_offset_ = plan.add(g.batch * g.source, sizeof(int32_t));
+  positions_offset_ = plan.add(g.batch * g.source, sizeof(int32_t));
+  spans_offset_ = plan.add(g.batch * 2, sizeof(int32_t));
   has_types_ = entry_->find_input("xf.types") >= 0;
-  types_place_ = plan.add(has_types_ ? g.batch * g.source : 0, sizeof(int32_t));
+  types_offset_ = plan.add(has_types_ ? g.batch * g.source : 0, sizeof(int32_t));
 }
 
 void sentence_pack::bind(const arena &memory) {
   if (!entry_)
     return;
-  tokens_ = memory.as<int32_t>(tokens_place_);
-  positions_ = memory.as<int32_t>(positions_place_);
-  spans_ = memory.as<int32_t>(spans_place_);
-  types_ = has_types_ ? memory.as<int32_t>(types_place_) : nullptr;
+  tokens_ = memory.as<int32_t>(tokens_offset_);
+  positions_ = memory.as<int32_t>(positions_offset_);
+  spans_ = memory.as<int32_t>(spans_offset_);
+  types_ = has_types_ ? memory.as<int32_t>(types_offset_) : nullptr;
 }
 
 void sentence_pack::set_dims(int64_t count, int64_t longest, int64_t tokens, int64_t *dims) const {
@@ -33,26 +33,26 @@ void sentence_pack::set_dims(int64_t count, int64_t longest, int64_t tokens, int
     dims[dim_] = tokens;
 }
 
-void sentence_pack::add(const pack_front &front, const place &at, std::span<const int32_t> ids, int32_t pad, int32_t *padded) const {
+void sentence_pack::add(const pack_offset &offset, const location &at, std::span<const int32_t> ids, int32_t pad, int32_t *padded) const {
   auto token = [&](int64_t i) { return i < static_cast<int64_t>(ids.size()) ? ids[i] : pad; };
   for (int64_t i = 0; i < at.longest; ++i)
     padded[at.in_padded(i, sequence_first_)] = token(i);
   if (!entry_)
     return;
-  int32_t *span = spans_ + 2 * (front.sentences + at.b);
+  int32_t *span = spans_ + 2 * (offset.sentences + at.b);
   span[0] = static_cast<int32_t>(at.tokens);
   span[1] = static_cast<int32_t>(at.length);
   for (int64_t i = 0; i < at.length; ++i) {
-    tokens_[front.tokens + at.tokens + i] = token(i);
-    positions_[front.tokens + at.tokens + i] = static_cast<int32_t>(i);
+    tokens_[offset.tokens + at.tokens + i] = token(i);
+    positions_[offset.tokens + at.tokens + i] = static_cast<int32_t>(i);
   }
 }
 
-void sentence_pack::add_types(const pack_front &front, const place &at, int64_t first, int32_t *padded) const {
+void sentence_pack::add_types(const pack_offset &offset, const location &at, int64_t first, int32_t *padded) const {
   for (int64_t i = 0; i < at.longest; ++i)
     padded[at.in_padded(i, sequence_first_)] = i >= first && i < at.length;
   for (int64_t i = 0; types_ && i < at.length; ++i)
-    types_[front.tokens + at.tokens + i] = i >= first;
+    types_[offset.tokens + at.tokens + i] = i >= first;
 }
 
 bool sentence_pack::has_parts(const entry_info &entry) const {

@@ -3,7 +3,7 @@
 namespace xf::rt {
 
 sentence_window::sentence_window(arena_plan &plan, int64_t batch)
-    : size_(batch * kWindowBatches), place_(plan.add(static_cast<uint64_t>(size_), sizeof(int32_t))) {}
+    : size_(batch * kWindowBatches), order_offset_(plan.add(static_cast<uint64_t>(size_), sizeof(int32_t))) {}
 
 int64_t sentence_window::start(const token_rows &rows, int64_t first, function_ref<bool(int64_t sentence)> accepts) {
   clear();

@@ -19,21 +19,21 @@ class sentence_window {
 public:
   // For at most `batch` sentences at once.
   sentence_window(arena_plan &plan, int64_t batch);
-  void bind(const arena &memory) { order_ = memory.as<int32_t>(place_); }
+  void bind(const arena &memory) { order_ = memory.as<int32_t>(order_offset_); }
 
   // There are no rows, and none waits.
   void clear() { rows_ = nullptr, count_ = next_ = 0; }
   // Looks at a window of the rows from `first` on: those that `accepts` holds for wait now, and no others. Returns where the next window
   // begins.
   int64_t start(const token_rows &rows, int64_t first, function_ref<bool(int64_t sentence)> accepts);
-  // Takes all rows that `accepts` holds for in batches: calls f(count) for the first `count` of them, at most `most`, that wait.
-  template <typename F> void for_batches(const token_rows &rows, int64_t most, function_ref<bool(int64_t sentence)> accepts, F f) {
+  // Takes all rows that `accepts` holds for in batches: calls f(count) for the first `count` of them, at most `max_batch`, that wait.
+  template <typename F> void for_batches(const token_rows &rows, int64_t max_batch, function_ref<bool(int64_t sentence)> accepts, F f) {
     for (int64_t next = 0; next < rows.count;) {
       next = start(rows, next, accepts);
       while (waiting() > 0) {
-        int64_t count = std::min(most, waiting());
+        int64_t count = std::min(max_batch, waiting());
         f(count);
-        take(count);
+        pop(count);
       }
     }
   }
@@ -41,15 +41,15 @@ public:
   // Null where there are none.
   const token_rows *rows() const { return rows_; }
   int64_t waiting() const { return count_ - next_; }
-  // The number of the one at this place among those that wait, 0 being the first, and how many tokens it has.
-  int64_t sentence(int64_t place) const { return first_ + order_[next_ + place]; }
-  int32_t length(int64_t place) const { return static_cast<int32_t>(rows_->row(sentence(place)).size()); }
+  // The index of the one at this position among those that wait, 0 being the first, and how many tokens it has.
+  int64_t sentence(int64_t position) const { return first_ + order_[next_ + position]; }
+  int32_t length(int64_t position) const { return static_cast<int32_t>(rows_->row(sentence(position)).size()); }
   // The first `count` of them wait no longer.
-  void take(int64_t count) { next_ += count; }
+  void pop(int64_t count) { next_ += count; }
 
 private:
   int64_t size_;
-  uint64_t place_;
+  uint64_t order_offset_;
   int32_t *order_ = nullptr; // counted from `first_`
   const token_rows *rows_ = nullptr;
   int64_t first_ = 0, count_ = 0, next_ = 0;

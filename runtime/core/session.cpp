@@ -49,7 +49,7 @@ void arrive(const xf_abi_context *context) { static_cast<thread_pool *>(context-
 uint64_t whole_pages(uint64_t bytes) { return (bytes + XF_ABI_PAGE - 1) / XF_ABI_PAGE * XF_ABI_PAGE; }
 uint64_t scratch_stride(const model &m) { return (m.header().scratch_bytes + 127) / 64 * 64 + 64; }
 // Whether threads ever work alone.
-bool works_apart(const model &m) { return m.header().generate.present || m.header().predict.present; }
+bool threads_work_alone(const model &m) { return m.header().generate.present || m.header().predict.present; }
 uint64_t workspace_stride(const model &m) { return whole_pages(m.header().workspace_bytes); }
 
 } // namespace
@@ -63,7 +63,7 @@ memory_bound memory_of(const model &m) {
     predict_layout layout(m, search);
   search.add(0, 1); // what follows begins at a cache line
   uint64_t scratch = scratch_stride(m) + (header.generate.present ? choice_scratch(m).bytes : 0);
-  return {header.weights.size, whole_pages(state_layout(m).bytes), workspace_stride(m), scratch, search.bytes(), works_apart(m)};
+  return {header.weights.size, whole_pages(state_layout(m).bytes), workspace_stride(m), scratch, search.bytes(), threads_work_alone(m)};
 }
 
 session::session(std::shared_ptr<const model> m, session_options options)
@@ -71,14 +71,14 @@ session::session(std::shared_ptr<const model> m, session_options options)
       kernels_(executor_ ? -1 : select_kernels(*model_, options.isa)),
       isa_(executor_ ? select_isa(options.isa) : model_->kernels()[kernels_].isa),
       pool_(thread_count(options.threads), available_cpus(), options.source), states_(*model_), wanted_states_(*model_),
-      rows_apart_(options.rows_apart), rows_at_once_(options.rows_at_once) {
+      min_rows_per_thread_(options.min_rows_per_thread), max_rows_per_call_(options.max_rows_per_call) {
   const xf_abi_image &header = model_->header();
   bool here = !executor_;
   arena_plan plan;
   state_memory_ = plan.add(here ? states_.bytes : 0, 1, XF_ABI_PAGE);
-  bool apart = here && works_apart(*model_);
+  bool per_thread = here && threads_work_alone(*model_);
   uint64_t workspace_bytes = here ? workspace_stride(*model_) : 0;
-  workspace_ = plan.add(workspace_bytes, apart ? pool_.size() : 1, XF_ABI_PAGE);
+  workspace_ = plan.add(workspace_bytes, per_thread ? pool_.size() : 1, XF_ABI_PAGE);
   uint64_t scratch = plan.add(here ? scratch_stride(*model_) : 0, pool_.size(), XF_ABI_PAGE);
   if (header.generate.present)
     search_ = std::make_unique<searcher>(*this, *model_, plan);
@@ -86,18 +86,18 @@ session::session(std::shared_ptr<const model> m, session_options options)
     predict_ = std::make_unique<predictor>(*this, *model_, plan);
   arena_.reserve(plan.bytes());
   arena_.allow_huge_pages(0, plan.bytes(), false);
-  arena_.allow_huge_pages(workspace_, workspace_bytes * (apart ? pool_.size() : 1), true);
+  arena_.allow_huge_pages(workspace_, workspace_bytes * (per_thread ? pool_.size() : 1), true);
 
   if (here)
     for (uint64_t offset : model_->kernels()[kernels_].offsets)
       addresses_.push_back(model_->code() + offset);
-  write_places(states_, state_memory(), state_places_);
+  write_views(states_, state_memory(), state_views_);
   contexts_.resize(pool_.size());
   for (int thread = 0; thread < pool_.size(); ++thread) {
     xf_abi_context &context = contexts_[thread].context;
     context = {};
     context.weights = model_->weights();
-    context.states = state_places_.data();
+    context.states = state_views_.data();
     context.capacities = states_.room.capacities.data();
     context.workspace = arena_.at(workspace_);
     context.scratch = arena_.at(scratch + scratch_stride(*model_) * thread);
@@ -112,9 +112,9 @@ session::session(std::shared_ptr<const model> m, session_options options)
     tensors = std::max(tensors, entry.inputs.size() + entry.outputs.size() + 1);
   call_dims_.resize(dims);
   call_io_.resize(tensors);
-  if (apart) {
-    own_dims_.resize(2 * dims * pool_.size());
-    own_io_.resize(tensors * pool_.size());
+  if (per_thread) {
+    thread_dims_.resize(2 * dims * pool_.size());
+    thread_io_.resize(tensors * pool_.size());
   }
   if (search_)
     search_->bind(arena_);
@@ -130,7 +130,7 @@ void session::make_room(const state_room &room) {
   if (states_.room.covers(room) && states_.bytes / 2 <= wanted_states_.bytes)
     return;
   std::swap(states_, wanted_states_);
-  write_places(states_, state_memory(), state_places_);
+  write_views(states_, state_memory(), state_views_);
   for (thread_context &thread : contexts_)
     thread.context.capacities = states_.room.capacities.data();
 }
@@ -149,7 +149,7 @@ void session::call(const entry_info &entry, const int64_t *dims, void *const *io
 // Whether rows are the outermost dimension of all tensors that have them, and enough for all threads.
 bool session::can_split(const entry_info &entry, const int64_t *dims) const {
   int rows = model_->header().generate.batch_dim;
-  if (dims[rows] < int64_t(rows_apart_) * pool_.size())
+  if (dims[rows] < int64_t(min_rows_per_thread_) * pool_.size())
     return false;
   for (const auto *tensors : {&entry.inputs, &entry.outputs})
     for (const tensor_info &tensor : *tensors)
@@ -162,23 +162,23 @@ bool session::can_split(const entry_info &entry, const int64_t *dims) const {
 void session::step(const entry_info &entry, const int64_t *dims, void *const *io) {
   if (executor_ || !can_split(entry, dims))
     return call(entry, dims, io);
-  apart([&](int thread, lone_caller &caller) { step_rows(entry, dims, io, thread, caller); });
+  run_per_thread([&](int thread, lone_caller &caller) { step_rows(entry, dims, io, thread, caller); });
 }
 
 // The rows of one thread.
 void session::step_rows(const entry_info &entry, const int64_t *dims, void *const *io, int64_t thread, lone_caller &caller) const {
   int row_dim = model_->header().generate.batch_dim;
   int64_t threads = pool_.size(), first = dims[row_dim] * thread / threads, end = dims[row_dim] * (thread + 1) / threads;
-  int64_t pieces = (end - first + rows_at_once_ - 1) / rows_at_once_;
-  for (int64_t *own : {caller.dims(), caller.front()})
-    std::copy_n(dims, model_->dims().size(), own);
+  int64_t pieces = (end - first + max_rows_per_call_ - 1) / max_rows_per_call_;
+  for (int64_t *target : {caller.dims(), caller.offset_dims()})
+    std::copy_n(dims, model_->dims().size(), target);
   for (int64_t piece = 0; piece < pieces; ++piece) {
     int64_t from = first + (end - first) * piece / pieces, to = first + (end - first) * (piece + 1) / pieces;
-    caller.front()[row_dim] = from;
+    caller.offset_dims()[row_dim] = from;
     caller.dims()[row_dim] = to - from;
     auto offset = [&](const tensor_info &tensor) {
       bool has_rows = !tensor.dim.empty() && tensor.dimension(0) == row_dim;
-      return has_rows ? model_->bytes(tensor, caller.front()) : 0;
+      return has_rows ? model_->bytes(tensor, caller.offset_dims()) : 0;
     };
     caller.call(entry, io, offset, from);
   }
@@ -189,11 +189,11 @@ xf_abi_entry_fn session::plan_of(const entry_info &entry) const {
 }
 
 lone_caller::lone_caller(session &owner, int thread) : owner_(owner), context_(owner.contexts_[thread].context) {
-  auto threads = static_cast<size_t>(owner.threads()), number = static_cast<size_t>(thread);
-  dims_ = owner.own_dims_.data() + owner.own_dims_.size() / threads * number;
-  front_ = dims_ + owner.own_dims_.size() / threads / 2;
-  io_ = owner.own_io_.data() + owner.own_io_.size() / threads * number;
-  context_.workspace = owner.arena_.at(owner.workspace_ + workspace_stride(*owner.model_) * number);
+  auto threads = static_cast<size_t>(owner.threads()), index = static_cast<size_t>(thread);
+  dims_ = owner.thread_dims_.data() + owner.thread_dims_.size() / threads * index;
+  offset_dims_ = dims_ + owner.thread_dims_.size() / threads / 2;
+  io_ = owner.thread_io_.data() + owner.thread_io_.size() / threads * index;
+  context_.workspace = owner.arena_.at(owner.workspace_ + workspace_stride(*owner.model_) * index);
   context_.barrier = nullptr;
   context_.thread = 0;
   context_.threads = 1;

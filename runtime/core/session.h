@@ -27,7 +27,7 @@ struct session_options {
   thread_source source;
   // In a search's steps: rows that each thread must get to work alone, and rows that it then takes at once (see session::step). With more,
   // what kernels hand to each other leaves the second-level cache (compare grouping.cpp).
-  int rows_apart = 16, rows_at_once = 128;
+  int min_rows_per_thread = 16, max_rows_per_call = 128;
 };
 
 // What a session reserves at most, in bytes.
@@ -46,9 +46,9 @@ memory_bound memory_of(const model &m);
 // Calls of one thread alone, while others do the same: each with a workspace of its own, and without waiting for the others.
 class lone_caller {
 public:
-  // Dimensions by number in the model's table: those of the calls, and those of what is in front of a call's part of a tensor, for the caller.
+  // Dimensions by index in the model's table: those of the calls, and those of what is in front of a call's part of a tensor, for the caller.
   int64_t *dims() { return dims_; }
-  int64_t *front() { return front_; }
+  int64_t *offset_dims() { return offset_dims_; }
   // `io`: inputs, then outputs, of which offset(tensor) says how many bytes are in front of the call's part. `first_row`: of a STEP, which
   // row of the states is its row 0.
   template <typename F> void call(const entry_info &entry, void *const *io, F offset, int64_t first_row = 0) {
@@ -64,7 +64,7 @@ private:
   void run(const entry_info &entry, int64_t first_row);
 
   const session &owner_;
-  int64_t *dims_, *front_;
+  int64_t *dims_, *offset_dims_;
   void **io_;
   xf_abi_context context_;
 };
@@ -81,7 +81,7 @@ public:
   const char *device_name() const { return executor_ ? executor_->name() : "cpu"; }
   thread_pool &pool() { return pool_; }
   // Tokens that a call of an entry over sentences should have at most.
-  int64_t tokens_at_once() const { return most_tokens(threads(), executor_ != nullptr); }
+  int64_t tokens_at_once() const { return max_tokens_per_call(threads(), executor_ != nullptr); }
   // Bytes: what memory_of states, beside the weights.
   uint64_t reserved() const { return arena_.bytes(); }
   const state_layout &states() const { return states_; }
@@ -89,7 +89,7 @@ public:
   // Before a search: lays the states out for what it needs. They are zeros then, or what searches of the same layout left.
   void make_room(const state_room &room);
 
-  // Runs an entry on all threads: `dims` by number in the model's table, `io` its inputs, then its outputs.
+  // Runs an entry on all threads: `dims` by index in the model's table, `io` its inputs, then its outputs.
   // Nothing is checked here. Outputs that are also in `next`, the inputs of the call that follows, may be kept for that call alone.
   void call(const entry_info &entry, const int64_t *dims, void *const *io, std::span<void *const> next = {});
 
@@ -98,7 +98,7 @@ public:
   void step(const entry_info &entry, const int64_t *dims, void *const *io);
 
   // Calls f(thread, caller) on each thread, for calls of its own.
-  template <typename F> void apart(F f) {
+  template <typename F> void run_per_thread(F f) {
     fp_scope control_word;
     pool_.run([&](int thread) {
       lone_caller caller(*this, thread);
@@ -110,7 +110,7 @@ public:
   int64_t *call_dims() { return call_dims_.data(); }
   void **call_io() { return call_io_.data(); }
 
-  // What plans call, by the kernels' numbers: a tool that measures puts functions of its own in front of them. None on another device.
+  // What plans call, by the kernels' indices: a tool that measures puts functions of its own in front of them. None on another device.
   std::span<const void *> kernels() { return addresses_; }
 
   // Null where the model does not generate or predict.
@@ -135,13 +135,13 @@ private:
   arena arena_;
   uint64_t state_memory_ = 0, workspace_ = 0;
   state_layout states_, wanted_states_;
-  std::vector<xf_abi_state_view> state_places_;
+  std::vector<xf_abi_state_view> state_views_;
   std::vector<const void *> addresses_;
   std::vector<thread_context> contexts_;
-  int rows_apart_, rows_at_once_;
-  // Of threads that work apart: [thread][2][dimension], [thread][tensor].
-  std::vector<int64_t> own_dims_;
-  std::vector<void *> own_io_;
+  int min_rows_per_thread_, max_rows_per_call_;
+  // Of threads that work alone: [thread][2][dimension], [thread][tensor].
+  std::vector<int64_t> thread_dims_;
+  std::vector<void *> thread_io_;
   std::vector<int64_t> call_dims_;
   std::vector<void *> call_io_;
   std::unique_ptr<searcher> search_;

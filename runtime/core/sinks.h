@@ -25,7 +25,7 @@ public:
   virtual void sentence_failed(int64_t sentence, const char *message) = 0;
 };
 
-// Receives rows of numbers.
+// Receives rows of values.
 class predict_sink {
 public:
   virtual ~predict_sink() = default;

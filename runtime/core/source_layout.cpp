@@ -12,7 +12,7 @@ source_layout::source_layout(const model &m, arena_plan &plan)
   add(m, plan, g.begin, begin);
   add_packed(m, g.packed_encode, packed_encode);
   add_packed(m, g.packed_begin, packed_begin);
-  find_owed(g);
+  find_required(g);
   slots = plan.add(batch, sizeof(int32_t));
   started = plan.add(batch, sizeof(int32_t));
 }
@@ -30,10 +30,10 @@ int source_layout::find(std::string_view name) const {
   return -1;
 }
 
-void source_layout::add(const model &m, arena_plan &plan, int32_t number, source_call &call) {
-  if (number < 0)
+void source_layout::add(const model &m, arena_plan &plan, int32_t index, source_call &call) {
+  if (index < 0)
     return;
-  const entry_info &entry = m.entries()[number];
+  const entry_info &entry = m.entries()[index];
   std::vector<int64_t> dims;
   for (const dim_info &dim : m.dims())
     dims.push_back(dim.max);
@@ -60,10 +60,10 @@ void source_layout::add(const model &m, arena_plan &plan, int32_t number, source
 }
 
 // A twin's tensors take no more than those of the same names.
-void source_layout::add_packed(const model &m, int32_t number, source_call &call) const {
-  if (number < 0)
+void source_layout::add_packed(const model &m, int32_t index, source_call &call) const {
+  if (index < 0)
     return;
-  call.entry = &m.entries()[number];
+  call.entry = &m.entries()[index];
   for (const auto *list : {&call.entry->inputs, &call.entry->outputs})
     for (const tensor_info &tensor : *list) {
       int found = find(tensor.name);
@@ -71,22 +71,22 @@ void source_layout::add_packed(const model &m, int32_t number, source_call &call
     }
 }
 
-void source_layout::find_owed(const xf_abi_generate &g) {
+void source_layout::find_required(const xf_abi_generate &g) {
   int first = g.sequence_first ? g.source_dim : g.batch_dim;
   int second = g.sequence_first ? g.batch_dim : g.source_dim;
   for (const source_call *call : {&encode, &begin}) {
     if (!call->entry)
       continue;
-    owed.name = owed.name.empty() ? call->entry->name : owed.name;
+    required.name = required.name.empty() ? call->entry->name : required.name;
     for (size_t i = 0; i < call->entry->inputs.size(); ++i) {
       const tensor_info &tensor = call->entry->inputs[i];
-      least_batch = std::max(least_batch, tensor.least_of(g.batch_dim));
-      least_length = std::max(least_length, tensor.least_of(g.source_dim));
+      min_batch = std::max(min_batch, tensor.min_size_of(g.batch_dim));
+      min_length = std::max(min_length, tensor.min_size_of(g.source_dim));
       bool produced = call == &begin && encode.entry && encode.entry->find_output(tensor.name) >= 0;
-      if (call->arguments[i] < 0 || produced || owed.find_input(tensor.name) >= 0)
+      if (call->arguments[i] < 0 || produced || required.find_input(tensor.name) >= 0)
         continue;
-      owed.inputs.push_back(tensors[call->arguments[i]].info);
-      owed_places.push_back(call->arguments[i]);
+      required.inputs.push_back(tensors[call->arguments[i]].info);
+      required_indices.push_back(call->arguments[i]);
       bool is_tokens = tensor.dtype == XF_ABI_I32 && tensor.dim.size() == 2 && tensor.dimension(0) == first &&
                        tensor.dimension(1) == second;
       if (is_tokens && tokens < 0)

@@ -37,14 +37,14 @@ struct source_layout {
   // The tensor's index, the last of this name; -1 where there is none.
   int find(std::string_view name) const;
 
-  int64_t batch, least_length = 1, least_batch = 1; // positions and sentences that encode and begin need
+  int64_t batch, min_length = 1, min_batch = 1; // positions and sentences that encode and begin need
   std::vector<source_tensor> tensors;
   source_call encode, begin;
   source_call packed_encode, packed_begin; // their twins, or none
-  entry_info owed;              // as if encode and begin were one: the inputs that the caller owes
-  std::vector<int> owed_places; // their indices in `tensors`
-  int tokens = -1;              // index in `tensors` of the input that token rows fill
-  std::string other_input;      // an input that is not tokens, if there is one
+  entry_info required;               // as if encode and begin were one: the inputs that the caller owes
+  std::vector<int> required_indices; // their indices in `tensors`
+  int tokens = -1;                   // index in `tensors` of the input that token rows fill
+  std::string other_input;           // an input that is not tokens, if there is one
 
   sentence_window window;
   grouping groups;
@@ -53,9 +53,9 @@ struct source_layout {
   uint64_t started; // int32_t[batch]: slots of the sentences that start
 
 private:
-  void add(const model &m, arena_plan &plan, int32_t number, source_call &call);
-  void add_packed(const model &m, int32_t number, source_call &call) const;
-  void find_owed(const xf_abi_generate &g);
+  void add(const model &m, arena_plan &plan, int32_t index, source_call &call);
+  void add_packed(const model &m, int32_t index, source_call &call) const;
+  void find_required(const xf_abi_generate &g);
 };
 
 } // namespace xf::rt

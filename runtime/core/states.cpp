@@ -12,22 +12,22 @@ constexpr uint64_t kAlignment = 64; // of layers: a cache line, and the widest v
 
 uint64_t aligned(uint64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
-state_place place_row(const xf_abi_state &state, const int64_t *capacities) {
-  state_place place{};
-  place.layers = state.layers;
-  place.per_sentence = state.per_sentence;
-  place.row_stride = xf_abi_state_row_bytes(&state, capacities);
-  place.outer = 1;
-  place.unit_bytes = place.outer_stride = place.row_stride;
+state_region region_of(const xf_abi_state &state, const int64_t *capacities) {
+  state_region region{};
+  region.layers = state.layers;
+  region.per_sentence = state.per_sentence;
+  region.row_stride = xf_abi_state_row_bytes(&state, capacities);
+  region.outer = 1;
+  region.unit_bytes = region.outer_stride = region.row_stride;
   if (state.positions < 0)
-    return place;
+    return region;
   auto axis = static_cast<uint32_t>(state.positions);
-  place.unit_positions = static_cast<uint64_t>(state.multiple[axis]);
-  place.unit_bytes = place.unit_positions * xf_abi_dtype_bytes(state.dtype);
+  region.unit_positions = static_cast<uint64_t>(state.multiple[axis]);
+  region.unit_bytes = region.unit_positions * xf_abi_dtype_bytes(state.dtype);
   for (uint32_t i = 0; i < state.rank; ++i)
-    (i < axis ? place.outer : place.unit_bytes) *= i == axis ? 1 : xf_abi_state_size(&state, i, capacities);
-  place.outer_stride = place.row_stride / std::max<uint64_t>(place.outer, 1);
-  return place;
+    (i < axis ? region.outer : region.unit_bytes) *= i == axis ? 1 : xf_abi_state_size(&state, i, capacities);
+  region.outer_stride = region.row_stride / std::max<uint64_t>(region.outer, 1);
+  return region;
 }
 
 } // namespace
@@ -57,22 +57,22 @@ state_layout::state_layout(const model &m) {
 void state_layout::lay_out(const model &m, const state_room &wanted) {
   room = wanted;
   ends_ = starts_;
-  places.clear();
+  regions.clear();
   for (const xf_abi_state &state : m.states()) {
-    state_place place = place_row(state, room.capacities.data());
-    int64_t rows = place.per_sentence ? room.sentences : room.rows;
-    place.layer_stride = aligned(place.row_stride * static_cast<uint64_t>(rows));
-    place.offset = ends_[state.dtype];
-    ends_[state.dtype] += place.layers * place.layer_stride;
-    places.push_back(place);
+    state_region region = region_of(state, room.capacities.data());
+    int64_t rows = region.per_sentence ? room.sentences : room.rows;
+    region.layer_stride = aligned(region.row_stride * static_cast<uint64_t>(rows));
+    region.offset = ends_[state.dtype];
+    ends_[state.dtype] += region.layers * region.layer_stride;
+    regions.push_back(region);
   }
   bytes = std::reduce(ends_.begin(), ends_.end()) - std::reduce(starts_.begin(), starts_.end());
 }
 
-void write_places(const state_layout &layout, uint8_t *base, std::vector<xf_abi_state_view> &result) {
+void write_views(const state_layout &layout, uint8_t *base, std::vector<xf_abi_state_view> &result) {
   result.clear();
-  for (const state_place &place : layout.places)
-    result.push_back({base + place.offset, place.layer_stride, place.row_stride});
+  for (const state_region &region : layout.regions)
+    result.push_back({base + region.offset, region.layer_stride, region.row_stride});
 }
 
 } // namespace xf::rt

@@ -14,7 +14,7 @@ namespace xf::rt {
 // What a search needs room for.
 struct state_room {
   int64_t rows, sentences;
-  std::vector<int64_t> capacities; // of each dimension, by number
+  std::vector<int64_t> capacities; // of each dimension, by index
 
   bool covers(const state_room &other) const;
 };
@@ -24,7 +24,7 @@ state_room largest_room(const model &m);
 
 // Row r of layer l of a state lies `offset + l * layer_stride + r * row_stride` bytes from the first state's start. It is
 // [outer][units][unit_bytes], where a unit holds `unit_positions` positions; where that is 0 it is one unit.
-struct state_place {
+struct state_region {
   uint64_t offset, layers, layer_stride, row_stride;
   uint64_t outer, outer_stride, unit_positions, unit_bytes;
   bool per_sentence;
@@ -34,11 +34,11 @@ struct state_layout {
   // For the model's limits.
   explicit state_layout(const model &m);
   // Again for another room within the limits; allocates nothing. What lies there need not be cleared: each data type has a range
-  // of its own, so an earlier search left valid numbers, which plans may read at positions that they have not written.
+  // of its own, so an earlier search left valid values, which plans may read at positions that they have not written.
   void lay_out(const model &m, const state_room &wanted);
 
   state_room room;
-  std::vector<state_place> places; // by number in the model's table
+  std::vector<state_region> regions; // by index in the model's table
   uint64_t bytes; // of all states; at the model's limits they have no gaps
 
 private:
@@ -46,7 +46,7 @@ private:
 };
 
 // A layout as plans know it, of states that begin at `base`; allocates nothing if `result` is one already.
-void write_places(const state_layout &layout, uint8_t *base, std::vector<xf_abi_state_view> &result);
+void write_views(const state_layout &layout, uint8_t *base, std::vector<xf_abi_state_view> &result);
 
 } // namespace xf::rt
 

@@ -43,7 +43,7 @@ void step_layout::find_choice() {
             entry->find_output("xf.values"),   entry->find_output("xf.tokens"), entry->find_output("xf.norms")};
   classes_dim = entry->inputs[choice.forbidden].dimension(0);
   words = entry->inputs[choice.forbidden].dim[1];
-  most = entry->outputs[choice.values].dim[1];
+  max_candidates = entry->outputs[choice.values].dim[1];
 }
 
 } // namespace xf::rt

@@ -14,8 +14,8 @@ namespace xf::rt {
 // as products of 32 tokens read their weights too often.
 constexpr int64_t kPromptChunk = 32, kPromptTokens = 256;
 
-// Places of what a step that chooses takes and gives besides the plain step's arguments, among its inputs and outputs.
-struct choice_places {
+// Indices of what a step that chooses takes and gives besides the plain step's arguments, among its inputs and outputs.
+struct choice_indices {
   int forbidden, classes, options, values, tokens, norms;
 };
 
@@ -29,9 +29,9 @@ struct step_layout {
   bool chooses;
   int tokens, past;  // inputs
   int logits_output; // of the plain step
-  choice_places choice = {};
+  choice_indices choice = {};
   int classes_dim = -1;
-  int64_t words, most = 0; // of a class of forbidden tokens; candidates of a row that the step chooses
+  int64_t words, max_candidates = 0; // of a class of forbidden tokens; candidates of a row that the step chooses
 
   std::vector<uint64_t> tensors; // offsets of its inputs, then its outputs
   uint64_t forbidden;            // uint32_t[1 + 2 * batch][words]: classes of tokens that rows may not choose

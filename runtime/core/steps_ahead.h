@@ -37,8 +37,8 @@ private:
   const logit_choice &logits_;
   search_slots &slots_;
   search_step &step_;
-  std::vector<int32_t> numbers_; // of the slots whose sentences are there, in their order
-  int32_t under_way_ = 0; // steps that have been started and not been looked at
+  std::vector<int32_t> slot_indices_; // of the slots whose sentences are there, in their order
+  int32_t in_flight_ = 0; // steps that have been started and not been looked at
 };
 
 } // namespace xf::rt

@@ -39,8 +39,8 @@ void token_classes::close(int32_t slot) {
     std::fill_n(set(of(slot, true)), 2 * words_, ~0u);
 }
 
-void token_classes::finish(int32_t which) {
-  uint32_t *forbidden = set(which), *without_end = set(which + 1);
+void token_classes::finish(int32_t class_index) {
+  uint32_t *forbidden = set(class_index), *without_end = set(class_index + 1);
   for (int32_t token : suppressed_)
     forbidden[token / 32] |= bit(token);
   std::copy_n(forbidden, words_, without_end);

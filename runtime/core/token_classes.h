@@ -32,12 +32,12 @@ public:
   // How many classes a search with at most `slots` sentences at once has.
   int32_t count(int32_t slots) const { return allowed_ ? 1 + 2 * slots : 3; }
   const end_tokens &ends() const { return ends_; }
-  const uint32_t *forbidden(int32_t which) const { return forbidden_ + which * words_; }
+  const uint32_t *forbidden(int32_t class_index) const { return forbidden_ + class_index * words_; }
 
 private:
-  uint32_t *set(int32_t which) { return forbidden_ + which * words_; }
+  uint32_t *set(int32_t class_index) { return forbidden_ + class_index * words_; }
   // Completes a pair from its first class, which has all that the sentence may not choose except what is suppressed.
-  void finish(int32_t which);
+  void finish(int32_t class_index);
 
   uint32_t *forbidden_ = nullptr; // [classes][words], a bit for each token
   int64_t words_ = 0, slots_ = 0;

@@ -27,7 +27,7 @@ public:
   // even when this one is gone; else it must not outlive the device.
   virtual std::shared_ptr<program> load(std::string_view ptx, const std::vector<std::string> &functions, uint64_t weight_bytes) = 0;
   virtual bool shares_programs() const = 0;
-  // Function `number` of the launches that follow is functions[number] of that program, which the device keeps.
+  // Function `index` of the launches that follow is functions[index] of that program, which the device keeps.
   virtual void use(std::shared_ptr<const program> loaded) = 0;
 
   // What allocate() aligns to.

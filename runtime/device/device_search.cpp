@@ -14,11 +14,11 @@ namespace xf::rt {
 namespace {
 
 // Sizes of steps whose launches are kept: a graph of a large model's step takes some MiB.
-constexpr size_t kMostKnown = 32;
+constexpr size_t kMaxCachedSteps = 32;
 
 } // namespace
 
-device_search::places::places(int64_t sentences, int64_t beams, int64_t end_words)
+device_search::memory_layout::memory_layout(int64_t sentences, int64_t beams, int64_t end_words)
     : words(XF_ABI_SENTENCE_WORDS + beams), decided_words(2 + 5 * beams) {
   arena_plan plan;
   auto add = [&](int64_t count, uint64_t size) { return plan.add(static_cast<uint64_t>(count), size, device::kAlignment); };
@@ -34,79 +34,79 @@ device_search::places::places(int64_t sentences, int64_t beams, int64_t end_word
 device_search::device_search(device_executor &executor, const step_layout &layout, logit_choice &logits)
     : executor_(executor), layout_(layout), logits_(logits) {
   const xf_abi_generate &limits = executor.get_model().header().generate;
-  slot_ = places(limits.batch, std::min<int64_t>(limits.beam, XF_ABI_MAX_ADVANCED_BEAMS), layout.words).end;
-  memory_ = {executor.where(), slot_};
-  staging_ = {executor.where(), (1 + kAhead) * slot_};
+  slot_ = memory_layout(limits.batch, std::min<int64_t>(limits.beam, XF_ABI_MAX_ADVANCED_BEAMS), layout.words).end;
+  memory_ = {executor.get_device(), slot_};
+  staging_ = {executor.get_device(), (1 + kMaxAhead) * slot_};
   pairs_.resize(2 * limits.beam);
 }
 
 void device_search::begin(const int64_t *dims, void *const *io, bool by_logits, const search_slots &slots, const search_options &options) {
-  executor_.ask([&] {
+  executor_.submit([&] {
     if (started_ != finished_) // the last search has stopped in the middle
-      executor_.where().wait(executor_.where().mark());
+      executor_.get_device().wait(executor_.get_device().mark());
     started_ = finished_ = 0;
     rows_ = slots.rows().count();
     sentences_ = slots.taken();
     beams_ = options.beam;
-    at_ = places(sentences_, beams_, layout_.words);
+    offsets_ = memory_layout(sentences_, beams_, layout_.words);
     by_logits_ = by_logits;
     entry_ = by_logits ? layout_.plain : layout_.entry;
     executor_.upload(*entry_, dims, io);
     // The device changes them.
-    for (int number : {layout_.tokens, layout_.past})
-      executor_.forget(static_cast<size_t>(number));
+    for (int index : {layout_.tokens, layout_.past})
+      executor_.invalidate(static_cast<size_t>(index));
     if (by_logits)
       logits_.begin(slots, options);
     else
-      executor_.forget(static_cast<size_t>(layout_.choice.classes));
-    upload_sentences(slots, options.apart());
+      executor_.invalidate(static_cast<size_t>(layout_.choice.classes));
+    upload_sentences(slots, options.independent_beams());
   });
 }
 
-void device_search::upload_sentences(const search_slots &slots, bool apart) {
-  auto *sums = reinterpret_cast<double *>(staging_.get() + at_.sums);
-  auto *words = reinterpret_cast<int32_t *>(staging_.get() + at_.sentences);
-  slots.for_each([&](int32_t number, const slot &s) {
+void device_search::upload_sentences(const search_slots &slots, bool independent) {
+  auto *sums = reinterpret_cast<double *>(staging_.get() + offsets_.sums);
+  auto *words = reinterpret_cast<int32_t *>(staging_.get() + offsets_.sentences);
+  slots.for_each([&](int32_t index, const slot &s) {
     const beam_search &search = s.beams;
     for (int32_t b = 0; b < beams_; ++b) {
       sums[b] = b < search.open() ? search.beam(b).sum : 0.0;
-      words[XF_ABI_SENTENCE_WORDS + b] = slots.rows().of(number)[b < search.open() ? b : 0];
+      words[XF_ABI_SENTENCE_WORDS + b] = slots.rows().of(index)[b < search.open() ? b : 0];
     }
     words[XF_ABI_OPEN] = search.open();
     words[XF_ABI_PRODUCED] = search.produced();
     words[XF_ABI_MAX_LENGTH] = search.max_length();
     words[XF_ABI_MIN_LENGTH] = s.min_length;
     words[XF_ABI_FINISHED] = search.finished();
-    words[XF_ABI_CLASS] = slots.classes().of(number, /*may_end=*/true);
+    words[XF_ABI_CLASS] = slots.classes().of(index, /*may_end=*/true);
     words[XF_ABI_POSITIONS] = static_cast<int32_t>(s.past);
     words[XF_ABI_DONE] = 0;
-    words[XF_ABI_INDEPENDENT] = apart;
+    words[XF_ABI_INDEPENDENT] = independent;
     sums += beams_;
-    words += at_.words;
+    words += offsets_.words;
   });
   write_ends(slots.ends());
-  executor_.where().upload(memory_.get(), staging_.get(), at_.moves);
+  executor_.get_device().upload(memory_.get(), staging_.get(), offsets_.moves);
 }
 
 void device_search::write_ends(const end_tokens &ends) {
-  auto *bits = reinterpret_cast<uint32_t *>(staging_.get() + at_.ends);
+  auto *bits = reinterpret_cast<uint32_t *>(staging_.get() + offsets_.ends);
   std::fill_n(bits, layout_.words, 0u);
   ends.for_each([&](int32_t token) { bits[token / 32] |= 1u << (token % 32); });
 }
 
 void device_search::start(const int64_t *dims) {
-  if (started_ - finished_ == kAhead)
+  if (started_ - finished_ == kMaxAhead)
     fail(status::internal, "too many steps are under way");
-  executor_.ask([&] {
-    known_step *step = find(dims);
+  executor_.submit([&] {
+    cached_step *step = find(dims);
     if (step && !step->launches && records_)
       record(*step, dims);
     if (step && step->launches)
-      executor_.where().replay(*step->launches);
+      executor_.get_device().replay(*step->launches);
     else
       launch(dims);
-    executor_.where().download(told(started_), memory_.get() + at_.pair_sums, at_.end - at_.pair_sums);
-    marks_[started_ % kAhead] = executor_.where().mark();
+    executor_.get_device().download(downloaded(started_), memory_.get() + offsets_.pair_sums, offsets_.end - offsets_.pair_sums);
+    marks_[started_ % kMaxAhead] = executor_.get_device().mark();
   });
   ++started_;
 }
@@ -120,90 +120,92 @@ void device_search::launch(const int64_t *dims) {
 
 // What a step launches follows from its sizes and from where its arguments lie. Of sizes that are new, nothing is known: they may
 // not come again.
-device_search::known_step *device_search::find(const int64_t *dims) {
+device_search::cached_step *device_search::find(const int64_t *dims) {
   sizes_.assign(dims, dims + executor_.get_model().dims().size());
   sizes_.insert(sizes_.end(), {beams_, sentences_, reinterpret_cast<int64_t>(executor_.tensor(0))});
   if (by_logits_)
     for (int64_t word : logits_.kind())
       sizes_.push_back(word);
-  ++asked_;
-  for (known_step &step : known_)
+  ++clock_;
+  for (cached_step &step : cache_)
     if (step.sizes == sizes_) {
-      step.used = asked_;
+      step.used = clock_;
       return &step;
     }
-  if (known_.size() == kMostKnown)
-    known_.erase(std::min_element(known_.begin(), known_.end(), [](const auto &x, const auto &y) { return x.used < y.used; }));
-  known_.push_back({sizes_, asked_, nullptr});
+  if (cache_.size() == kMaxCachedSteps)
+    cache_.erase(std::min_element(cache_.begin(), cache_.end(), [](const auto &x, const auto &y) { return x.used < y.used; }));
+  cache_.push_back({sizes_, clock_, nullptr});
   return nullptr;
 }
 
-void device_search::record(known_step &step, const int64_t *dims) {
-  device &where = executor_.where();
-  records_ = where.begin_recording();
+void device_search::record(cached_step &step, const int64_t *dims) {
+  device &target = executor_.get_device();
+  records_ = target.begin_recording();
   if (!records_)
     return;
   // What is wrong with the launches themselves is said when they are asked for without a recording.
   try {
     launch(dims);
   } catch (...) {
-    where.end_recording();
+    target.end_recording();
     records_ = false;
     return;
   }
-  step.launches = where.end_recording();
+  step.launches = target.end_recording();
   records_ = step.launches != nullptr;
 }
 
-xf_abi_view device_search::sentences() const { return make_view(memory_.get() + at_.sentences, {sentences_, at_.words}, {at_.words, 1}); }
+xf_abi_view device_search::sentences() const {
+  return make_view(memory_.get() + offsets_.sentences, {sentences_, offsets_.words}, {offsets_.words, 1});
+}
 
-candidate_places device_search::candidates() const {
+candidate_buffers device_search::candidates() const {
   if (by_logits_)
     return logits_.candidates();
-  const choice_places &at = layout_.choice;
-  auto input = [&](int number) { return executor_.tensor(static_cast<size_t>(number)); };
-  auto output = [&](int number) { return executor_.tensor(entry_->inputs.size() + static_cast<size_t>(number)); };
-  return {output(at.values), output(at.tokens), output(at.norms), input(at.options), input(at.classes), layout_.most};
+  const choice_indices &at = layout_.choice;
+  auto input = [&](int index) { return executor_.tensor(static_cast<size_t>(index)); };
+  auto output = [&](int index) { return executor_.tensor(entry_->inputs.size() + static_cast<size_t>(index)); };
+  return {output(at.values), output(at.tokens), output(at.norms), input(at.options), input(at.classes), layout_.max_candidates};
 }
 
 // Lets the device decide as the host would, move rows of states, and set what the next step is told.
 void device_search::advance() {
   int64_t moves = sentences_ * beams_;
-  candidate_places found = candidates();
-  auto input = [&](int number) { return executor_.tensor(static_cast<size_t>(number)); };
-  auto own = [&](uint64_t offset) { return memory_.get() + offset; };
-  const xf_abi_view views[] = {make_view(found.values, {rows_, found.most}, {found.most, 1}),
-                               make_view(found.tokens, {rows_, found.most}, {found.most, 1}),
+  candidate_buffers found = candidates();
+  auto input = [&](int index) { return executor_.tensor(static_cast<size_t>(index)); };
+  auto address = [&](uint64_t offset) { return memory_.get() + offset; };
+  const xf_abi_view views[] = {make_view(found.values, {rows_, found.row_stride}, {found.row_stride, 1}),
+                               make_view(found.tokens, {rows_, found.row_stride}, {found.row_stride, 1}),
                                make_view(found.norms, {rows_, 2}, {2, 1}),
                                make_view(found.options, {2}, {1}),
-                               make_view(own(at_.sums), {sentences_, beams_}, {beams_, 1}),
+                               make_view(address(offsets_.sums), {sentences_, beams_}, {beams_, 1}),
                                sentences(),
                                make_view(input(layout_.tokens), {rows_}, {1}),
                                make_view(input(layout_.past), {rows_}, {1}),
                                make_view(found.classes, {rows_}, {1}),
-                               make_view(own(at_.moves), {moves, 3}, {3, 1}),
-                               make_view(own(at_.pair_sums), {sentences_, 2 * beams_}, {2 * beams_, 1}),
-                               make_view(own(at_.decided), {sentences_, at_.decided_words}, {at_.decided_words, 1}),
-                               make_view(own(at_.ends), {layout_.words}, {1})};
+                               make_view(address(offsets_.moves), {moves, 3}, {3, 1}),
+                               make_view(address(offsets_.pair_sums), {sentences_, 2 * beams_}, {2 * beams_, 1}),
+                               make_view(address(offsets_.decided), {sentences_, offsets_.decided_words}, {offsets_.decided_words, 1}),
+                               make_view(address(offsets_.ends), {layout_.words}, {1})};
   executor_.launch(executor_.get_model().gpu().advance, views);
   // A single beam's row stays where it is.
   if (beams_ == 1)
     return;
-  executor_.move_rows(own(at_.moves), moves);
+  executor_.move_rows(address(offsets_.moves), moves);
   if (by_logits_)
-    logits_.move_rows(own(at_.moves), moves);
+    logits_.move_rows(address(offsets_.moves), moves);
 }
 
 void device_search::finish() {
-  uint64_t mark = marks_[finished_ % kAhead];
+  uint64_t mark = marks_[finished_ % kMaxAhead];
   ++finished_;
-  executor_.ask([&] { executor_.where().wait(mark); });
+  executor_.submit([&] { executor_.get_device().wait(mark); });
 }
 
 device_decision device_search::decision(size_t sentence) {
-  const uint8_t *slot = told(finished_ - 1) - at_.pair_sums;
-  auto *sums = reinterpret_cast<const double *>(slot + at_.pair_sums) + static_cast<int64_t>(sentence) * 2 * beams_;
-  auto *words = reinterpret_cast<const int32_t *>(slot + at_.decided) + static_cast<int64_t>(sentence) * at_.decided_words;
+  const uint8_t *slot = downloaded(finished_ - 1) - offsets_.pair_sums;
+  auto *sums = reinterpret_cast<const double *>(slot + offsets_.pair_sums) + static_cast<int64_t>(sentence) * 2 * beams_;
+  auto *words = reinterpret_cast<const int32_t *>(slot + offsets_.decided) + static_cast<int64_t>(sentence) * offsets_.decided_words;
   auto count = static_cast<size_t>(words[0]);
   for (size_t i = 0; i < count; ++i) {
     const int32_t *pair = words + 2 + beams_ + 2 * i;

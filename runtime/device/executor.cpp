@@ -13,7 +13,7 @@ namespace xf::rt {
 namespace {
 
 // Calls with more bytes of arguments are copied tensor by tensor, from and to the caller's memory.
-constexpr uint64_t kMostStaged = 1 << 20;
+constexpr uint64_t kMaxStagedBytes = 1 << 20;
 
 // Sessions that begin together wait for the first one's.
 std::shared_ptr<device::program> load_program(const model &m, device &d) {
@@ -28,10 +28,10 @@ std::shared_ptr<device::program> load_program(const model &m, device &d) {
     return load();
   shared_program &shared = m.on_gpu();
   std::lock_guard locked(shared.lock);
-  auto known = std::static_pointer_cast<device::program>(shared.loaded.lock());
-  if (!known)
-    shared.loaded = known = load();
-  return known;
+  auto program = std::static_pointer_cast<device::program>(shared.loaded.lock());
+  if (!program)
+    shared.loaded = program = load();
+  return program;
 }
 
 } // namespace
@@ -51,7 +51,7 @@ device_executor::device_executor(std::shared_ptr<const model> m, std::unique_ptr
   weights_ = program->weights();
   device_->use(std::move(program));
   state_memory_ = {*device_, states_.bytes};
-  write_places(states_, state_memory_.get(), state_places_);
+  write_views(states_, state_memory_.get(), state_views_);
   workspace_ = {*device_, header.workspace_bytes};
   // Masked keys behind a sentence's last position are read before they are written, and must be finite, as on the CPU.
   device_->clear(state_memory_.get(), states_.bytes);
@@ -67,22 +67,22 @@ device_executor::device_executor(std::shared_ptr<const model> m, std::unique_ptr
 }
 
 // What stands for every kernel in the plans' table. Plans know nothing of exceptions.
-void device_executor::launch(const xf_abi_context *context, const xf_abi_view *views, int64_t number) {
+void device_executor::launch(const xf_abi_context *context, const xf_abi_view *views, int64_t index) {
   auto &self = *static_cast<device_executor *>(context->runtime);
   if (self.problem_)
     return;
   try {
-    self.launch_called(static_cast<size_t>(number), views);
+    self.launch_called(static_cast<size_t>(index), views);
   } catch (...) {
     self.problem_ = std::current_exception();
   }
 }
 
-void device_executor::launch_called(size_t number, const xf_abi_view *views) {
+void device_executor::launch_called(size_t index, const xf_abi_view *views) {
   const gpu_table &table = model_->gpu();
-  const gpu_kernel &kernel = table.kernels[number];
+  const gpu_kernel &kernel = table.kernels[index];
   if (!held_.empty()) {
-    if (const gpu_pair *pair = find_pair(table, held_kernel_, held_.data(), number, views)) {
+    if (const gpu_pair *pair = find_pair(table, held_kernel_, held_.data(), index, views)) {
       both_.assign(views, views + kernel.views);
       both_.insert(both_.end(), held_.begin(), held_.end());
       held_.clear();
@@ -91,8 +91,8 @@ void device_executor::launch_called(size_t number, const xf_abi_view *views) {
     }
     launch_held();
   }
-  if (begins_pair_[number]) {
-    held_kernel_ = number;
+  if (begins_pair_[index]) {
+    held_kernel_ = index;
     held_.assign(views, views + kernel.views);
   } else {
     launch(kernel, views);
@@ -112,57 +112,57 @@ void device_executor::launch(const gpu_kernel &kernel, const xf_abi_view *views)
 }
 
 void device_executor::launch(const gpu_launch &chosen, std::span<const xf_abi_view> views) {
-  if (uint32_t blocks = blocks_of(chosen.how, views.data()))
-    device_->launch(chosen.function, blocks, chosen.how.threads, views.data(), views.size_bytes());
+  if (uint32_t blocks = blocks_of(chosen.config, views.data()))
+    device_->launch(chosen.function, blocks, chosen.config.threads, views.data(), views.size_bytes());
 }
 
-device_executor::call_places device_executor::place(const entry_info &entry, const int64_t *dims) const {
-  call_places places;
-  places.entry = &entry;
+device_executor::call_layout device_executor::lay_out(const entry_info &entry, const int64_t *dims) const {
+  call_layout layout;
+  layout.entry = &entry;
   arena_plan plan;
   auto add = [&](const tensor_info &tensor) {
-    bool isApart = apart(places.begin.size()) != nullptr;
-    places.bytes.push_back(isApart ? 0 : model_->bytes(tensor, dims));
-    places.begin.push_back(plan.add(places.bytes.back(), 1, device::kAlignment));
+    bool is_forwarded = forwarded(layout.offsets.size()) != nullptr;
+    layout.bytes.push_back(is_forwarded ? 0 : model_->bytes(tensor, dims));
+    layout.offsets.push_back(plan.add(layout.bytes.back(), 1, device::kAlignment));
   };
   for (const tensor_info &tensor : entry.inputs)
     add(tensor);
-  places.outputs = plan.add(0, 1, device::kAlignment);
+  layout.outputs = plan.add(0, 1, device::kAlignment);
   for (const tensor_info &tensor : entry.outputs)
     add(tensor);
-  places.end = plan.bytes();
-  return places;
+  layout.end = plan.bytes();
+  return layout;
 }
 
 // Memory for arguments grows with the largest call, that for copies with the largest that is copied as one. Inputs that lie elsewhere
 // now are not known to be on the device any more, and none is where memory cannot be had.
-void device_executor::reserve(call_places places) {
-  if (places == places_)
+void device_executor::reserve(call_layout layout) {
+  if (layout == layout_)
     return;
-  places_ = {};
-  known_.clear();
-  io_memory_.grow(*device_, places.end);
-  if (places.end <= kMostStaged) {
-    staging_.grow(*device_, places.end);
-    resident_.resize(std::max<size_t>(resident_.size(), places.outputs));
+  layout_ = {};
+  valid_.clear();
+  io_memory_.grow(*device_, layout.end);
+  if (layout.end <= kMaxStagedBytes) {
+    staging_.grow(*device_, layout.end);
+    resident_.resize(std::max<size_t>(resident_.size(), layout.outputs));
   }
-  known_.resize(places.entry->inputs.size());
-  places_ = std::move(places);
+  valid_.resize(layout.entry->inputs.size());
+  layout_ = std::move(layout);
 }
 
 void device_executor::upload(const entry_info &entry, const int64_t *dims, void *const *io) {
-  apart_.clear();
+  forwarded_.clear();
   send(entry, dims, io);
 }
 
 void device_executor::send(const entry_info &entry, const int64_t *dims, void *const *io) {
-  reserve(place(entry, dims));
+  reserve(lay_out(entry, dims));
   size_t inputs = entry.inputs.size();
   if (!staged()) {
     for (size_t i = 0; i < inputs; ++i)
-      if (places_.bytes[i])
-        device_->upload(tensor(i), io[i], places_.bytes[i]);
-    known_.assign(inputs, false);
+      if (layout_.bytes[i])
+        device_->upload(tensor(i), io[i], layout_.bytes[i]);
+    valid_.assign(inputs, false);
     return;
   }
   // Neighbours that have changed go together.
@@ -173,14 +173,14 @@ void device_executor::send(const entry_info &entry, const int64_t *dims, void *c
     begin = end = 0;
   };
   for (size_t i = 0; i < inputs; ++i) {
-    uint64_t at = places_.begin[i], bytes = places_.bytes[i];
-    if (!bytes || (known_[i] && std::memcmp(resident_.data() + at, io[i], bytes) == 0)) {
+    uint64_t at = layout_.offsets[i], bytes = layout_.bytes[i];
+    if (!bytes || (valid_[i] && std::memcmp(resident_.data() + at, io[i], bytes) == 0)) {
       flush();
       continue;
     }
     std::memcpy(resident_.data() + at, io[i], bytes);
     std::memcpy(staging_.get() + at, io[i], bytes);
-    known_[i] = true;
+    valid_[i] = true;
     if (end == begin)
       begin = at;
     end = at + bytes;
@@ -189,15 +189,15 @@ void device_executor::send(const entry_info &entry, const int64_t *dims, void *c
 }
 
 void device_executor::run(const entry_info &entry, const int64_t *dims) {
-  if (!(place(entry, dims) == places_))
+  if (!(lay_out(entry, dims) == layout_))
     fail(status::internal, "the arguments of '%s' are not those that have been copied", entry.name.c_str());
-  for (size_t i = 0; i < places_.begin.size(); ++i)
+  for (size_t i = 0; i < layout_.offsets.size(); ++i)
     io_[i] = tensor(i);
   xf_abi_context context{};
   context.dims = dims;
   context.io = io_.data();
   context.weights = weights_;
-  context.states = state_places_.data();
+  context.states = state_views_.data();
   context.capacities = states_.room.capacities.data();
   context.workspace = workspace_.get();
   context.kernels = kernels_.data();
@@ -214,60 +214,60 @@ void device_executor::run(const entry_info &entry, const int64_t *dims) {
 
 void device_executor::download_outputs(void *const *io) {
   if (staged()) {
-    if (places_.end > places_.outputs)
-      device_->download(staging_.get() + places_.outputs, io_memory_.get() + places_.outputs, places_.end - places_.outputs);
+    if (layout_.end > layout_.outputs)
+      device_->download(staging_.get() + layout_.outputs, io_memory_.get() + layout_.outputs, layout_.end - layout_.outputs);
     return;
   }
-  for (size_t i = places_.entry->inputs.size(); i < places_.begin.size(); ++i)
-    if (places_.bytes[i])
-      device_->download(io[i], tensor(i), places_.bytes[i]);
+  for (size_t i = layout_.entry->inputs.size(); i < layout_.offsets.size(); ++i)
+    if (layout_.bytes[i])
+      device_->download(io[i], tensor(i), layout_.bytes[i]);
 }
 
 void device_executor::take_outputs(void *const *io) const {
-  size_t inputs = places_.entry->inputs.size();
+  size_t inputs = layout_.entry->inputs.size();
   if (staged())
-    for (size_t i = inputs; i < places_.begin.size(); ++i)
-      std::memcpy(io[i], staging_.get() + places_.begin[i], places_.bytes[i]);
+    for (size_t i = inputs; i < layout_.offsets.size(); ++i)
+      std::memcpy(io[i], staging_.get() + layout_.offsets[i], layout_.bytes[i]);
 }
 
 // A device with which this goes wrong, too, does nothing more.
-void device_executor::settle() noexcept {
+void device_executor::drain() noexcept {
   try {
     device_->wait(device_->mark());
   } catch (...) {
   }
 }
 
-void device_executor::set_apart(const entry_info &entry, const int64_t *dims, void *const *io, std::span<void *const> next) {
+void device_executor::set_forwarded(const entry_info &entry, const int64_t *dims, void *const *io, std::span<void *const> next) {
   size_t inputs = entry.inputs.size();
-  apart_.assign(inputs + entry.outputs.size(), nullptr);
+  forwarded_.assign(inputs + entry.outputs.size(), nullptr);
   bool takes = false;
   for (size_t i = 0; i < inputs; ++i)
-    for (const handed_output &handed : handed_)
-      if (handed.host && handed.host == io[i]) {
-        apart_[i] = handed.memory.get();
+    for (const forwarded_output &output : forwarded_outputs_)
+      if (output.host && output.host == io[i]) {
+        forwarded_[i] = output.memory.get();
         takes = true;
       }
-  for (handed_output &handed : handed_)
-    handed.host = nullptr;
+  for (forwarded_output &output : forwarded_outputs_)
+    output.host = nullptr;
   if (takes) // what the call reads must not be where it writes
     return;
   size_t count = 0;
-  for (size_t i = inputs; i < apart_.size(); ++i) {
+  for (size_t i = inputs; i < forwarded_.size(); ++i) {
     if (std::find(next.begin(), next.end(), io[i]) == next.end())
       continue;
-    if (count == handed_.size())
-      handed_.emplace_back();
-    handed_output &handed = handed_[count++];
-    handed.memory.grow(*device_, model_->bytes(entry.outputs[i - inputs], dims));
-    handed.host = io[i];
-    apart_[i] = handed.memory.get();
+    if (count == forwarded_outputs_.size())
+      forwarded_outputs_.emplace_back();
+    forwarded_output &output = forwarded_outputs_[count++];
+    output.memory.grow(*device_, model_->bytes(entry.outputs[i - inputs], dims));
+    output.host = io[i];
+    forwarded_[i] = output.memory.get();
   }
 }
 
 void device_executor::call(const entry_info &entry, const int64_t *dims, void *const *io, std::span<void *const> next) {
-  ask([&] {
-    set_apart(entry, dims, io, next);
+  submit([&] {
+    set_forwarded(entry, dims, io, next);
     send(entry, dims, io);
     run(entry, dims);
     download_outputs(io);
@@ -280,7 +280,7 @@ void device_executor::move_rows(std::span<const row_move> moves) {
   if (moves.empty())
     return;
   uint64_t bytes = moves.size() * 3 * sizeof(int32_t);
-  ask([&] {
+  submit([&] {
     device_->wait(moves_mark_); // the moves before have been read
     moves_.grow(*device_, bytes);
     staged_moves_.grow(*device_, bytes);
@@ -295,7 +295,7 @@ void device_executor::move_rows(std::span<const row_move> moves) {
 }
 
 void device_executor::move_rows(uint8_t *moves, int64_t count) {
-  for (const state_place &state : states_.places) {
+  for (const state_region &state : states_.regions) {
     if (state.per_sentence)
       continue;
     auto size = [](uint64_t n) { return static_cast<int64_t>(n); };

@@ -32,8 +32,8 @@ std::vector<std::vector<float>> weights_of(const tokens &source, const tokens &g
     seen = sample_seen(seen, read[t], static_cast<int32_t>(t));
     std::vector<float> row;
     for (size_t s = 0; s < source.size(); ++s) {
-      auto place = static_cast<int32_t>(s);
-      row.push_back(source[s] == SAMPLE_PAD ? 0 : static_cast<float>(sample_weight(seen, sample_feature(source[s], place), place)) / 64);
+      auto position = static_cast<int32_t>(s);
+      row.push_back(source[s] == SAMPLE_PAD ? 0 : static_cast<float>(sample_weight(seen, sample_feature(source[s], position), position)) / 64);
     }
     if (t + 1 >= given.size())
       rows.push_back(row);
@@ -54,9 +54,9 @@ TEST_P(alignments, are_those_of_the_models_entry) {
         sample::rows all_sources(sources);
         const int32_t *ids = all_sources.ids.data();
         const int64_t *offsets = all_sources.offsets.data();
-        size_t places = sources.size() * static_cast<size_t>(beam);
-        std::vector<int32_t> out(places * 64), few(places * kCapacity), lengths(places);
-        std::vector<float> weights(places * kCapacity * kWidth, -1.0f);
+        size_t count = sources.size() * static_cast<size_t>(beam);
+        std::vector<int32_t> out(count * 64), few(count * kCapacity), lengths(count);
+        std::vector<float> weights(count * kCapacity * kWidth, -1.0f);
         // All tokens first, then some with their alignments.
         xf_hypotheses all = {sizeof(all), out.data(), 64, lengths.data(), nullptr, nullptr, 0};
         ASSERT_EQ(xf_generate(m.session, ids, offsets, 20, &options, &all), XF_OK) << xf_message();
@@ -64,16 +64,16 @@ TEST_P(alignments, are_those_of_the_models_entry) {
         ASSERT_EQ(xf_generate(m.session, ids, offsets, 20, &options, &some), XF_OK) << xf_message();
         tokens read = {SAMPLE_START};
         read.insert(read.end(), prefix.begin(), prefix.begin() + static_cast<long>(given));
-        for (size_t place = 0; place < places; ++place) {
-          if (lengths[place] < 0)
+        for (size_t index = 0; index < count; ++index) {
+          if (lengths[index] < 0)
             continue;
-          const tokens &source = sources[place / static_cast<size_t>(beam)];
-          tokens result(&out[place * 64], &out[place * 64] + lengths[place]);
+          const tokens &source = sources[index / static_cast<size_t>(beam)];
+          tokens result(&out[index * 64], &out[index * 64] + lengths[index]);
           auto wanted = weights_of(source, read, result);
           for (size_t t = 0; t < kCapacity; ++t)
             for (size_t s = 0; s < kWidth; ++s)
-              EXPECT_EQ(weights[(place * kCapacity + t) * kWidth + s], t < result.size() && s < source.size() ? wanted[t][s] : -1.0f)
-                  << place << " " << t << " " << s;
+              EXPECT_EQ(weights[(index * kCapacity + t) * kWidth + s], t < result.size() && s < source.size() ? wanted[t][s] : -1.0f)
+                  << index << " " << t << " " << s;
         }
       }
 }
@@ -132,8 +132,8 @@ TEST_P(alignments, link_tokens_of_lines) {
     for (size_t t = 0; t < ids.size(); ++t) {
       if (ids[t] <= SAMPLE_END)
         continue;
-      auto most = static_cast<size_t>(std::max_element(rows[t].begin(), rows[t].end()) - rows[t].begin());
-      wanted.push_back(most + 1 == source.size() ? -1 : static_cast<int32_t>(most));
+      auto best = static_cast<size_t>(std::max_element(rows[t].begin(), rows[t].end()) - rows[t].begin());
+      wanted.push_back(best + 1 == source.size() ? -1 : static_cast<int32_t>(best));
       none |= wanted.back() < 0;
     }
     ASSERT_GT(wanted.size(), 1u);
@@ -186,16 +186,16 @@ TEST_P(alignments, are_the_same_of_sources_that_the_caller_lays_out) {
   xf_hypotheses results = {sizeof(results), out.data(), 20, lengths.data(), scores.data(), weights.data(), 4};
   ASSERT_EQ(xf_generate_from(m.session, &input, 1, &options, &results), XF_OK) << xf_message();
   outcome wanted = generate(m.session, sources, options);
-  for (size_t place = 0; place < 6; ++place) {
-    const tokens &source = sources[place / 2];
-    ASSERT_GT(lengths[place], 0);
-    tokens result(&out[place * 20], &out[place * 20] + lengths[place]);
-    EXPECT_EQ(wanted.sentences[place / 2][place % 2].ids, result);
-    EXPECT_EQ(wanted.sentences[place / 2][place % 2].score, scores[place]);
+  for (size_t index = 0; index < 6; ++index) {
+    const tokens &source = sources[index / 2];
+    ASSERT_GT(lengths[index], 0);
+    tokens result(&out[index * 20], &out[index * 20] + lengths[index]);
+    EXPECT_EQ(wanted.sentences[index / 2][index % 2].ids, result);
+    EXPECT_EQ(wanted.sentences[index / 2][index % 2].score, scores[index]);
     auto rows = weights_of(source, {SAMPLE_START}, result);
     for (size_t t = 0; t < result.size(); ++t)
       for (size_t s = 0; s < 4; ++s)
-        EXPECT_EQ(weights[(place * 20 + t) * 4 + s], rows[t][s]) << place << " " << t << " " << s;
+        EXPECT_EQ(weights[(index * 20 + t) * 4 + s], rows[t][s]) << index << " " << t << " " << s;
   }
 }
 

@@ -20,13 +20,13 @@ using ids = std::vector<int32_t>;
 TEST(decoder_lengths, count_the_start_token_and_no_padding) {
   xf_abi_generate g = model();
   decoder_lengths lengths(g);
-  EXPECT_EQ(lengths.own(ids{5, 0, 6, 0, 0}), 3);
-  EXPECT_EQ(lengths.own(ids{0, 0}), 0);
+  EXPECT_EQ(lengths.unpadded(ids{5, 0, 6, 0, 0}), 3);
+  EXPECT_EQ(lengths.unpadded(ids{0, 0}), 0);
   EXPECT_EQ(lengths.given({}), 1);
   EXPECT_EQ(lengths.given(ids{5, 6}), 3);
   EXPECT_EQ(lengths.given(ids{1, 6}), 2);
   g.start = g.pad = -1;
-  EXPECT_EQ(lengths.own(ids{5, 0}), 2);
+  EXPECT_EQ(lengths.unpadded(ids{5, 0}), 2);
   EXPECT_EQ(lengths.given({}), 0);
 }
 
@@ -36,11 +36,11 @@ TEST(decoder_lengths, are_what_the_search_says_before_the_model_before_the_limit
   search_options o;
   EXPECT_EQ(lengths.longest_result(o, 0, 4, 1), 11);
   EXPECT_EQ(lengths.longest_result(o, 0, 30, 5), 36); // 36 tokens fill 40 positions behind 5: the last is not read
-  EXPECT_EQ(lengths.least_result(o), 2);
+  EXPECT_EQ(lengths.shortest_result(o), 2);
   o.max_length = 7, o.min_length = 0;
   EXPECT_EQ(lengths.longest_result(o, 0, 4, 1), 7);
   EXPECT_EQ(lengths.longest_result(o, 0, 4, 40), 1);
-  EXPECT_EQ(lengths.least_result(o), 0);
+  EXPECT_EQ(lengths.shortest_result(o), 0);
   const ids targets = {6, 7, 8, 9, 9};
   const int64_t offsets[] = {0, 2, 5};
   o.targets = {targets.data(), offsets, 2};

@@ -201,14 +201,14 @@ TEST_P(given_results, begin_with_the_most_probable_tokens) {
   machine m(plain(), 3), alone(plain());
   std::vector<tokens> lines = random_sources(23, 40, true);
   for (int32_t count : {1, 2, 4})
-    for (int32_t least : {0, 2}) {
+    for (int32_t min_length : {0, 2}) {
       xf_generate_options options = defaults(count);
-      options.alternatives = 1, options.min_length = least;
+      options.alternatives = 1, options.min_length = min_length;
       outcome got = generate(m.session, lines, options);
       ASSERT_EQ(got.status, XF_OK) << xf_message();
       for (size_t i = 0; i < lines.size(); ++i) {
         sample::search o;
-        o.min_length = least;
+        o.min_length = min_length;
         o.max_length = static_cast<int>(std::min<size_t>(2 * lines[i].size() + 3, sample::kTarget));
         expect_same(got.sentences[i], alternatives(&lines[i], {SAMPLE_START}, o, count), i);
       }

@@ -40,7 +40,7 @@ TEST(GpuTable, FindsWhatIsLaunchedTogether) {
   gpu_table table;
   table.kernels.resize(3);
   gpu_pair pair{0, 1, 1, 3, {}};
-  pair.launch.how.limit_view = 1, pair.launch.how.limit_dim = 0, pair.launch.how.limit = 8;
+  pair.launch.config.limit_view = 1, pair.launch.config.limit_dim = 0, pair.launch.config.limit = 8;
   table.pairs.push_back(pair);
   float data[2];
   xf_abi_view row[2] = {}, product[2] = {};

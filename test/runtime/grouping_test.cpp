@@ -16,37 +16,37 @@ protected:
     memory_.reserve(plan_.bytes());
     groups_.bind(memory_);
   }
-  std::vector<int32_t> split(const std::vector<int32_t> &lengths, int threads = 1, sharing how = sharing::padded, int64_t most = 2048) {
-    auto ends = groups(lengths, threads, how, most).ends;
+  std::vector<int32_t> split(const std::vector<int32_t> &lengths, int threads = 1, sharing mode = sharing::padded, int64_t max_tokens = 2048) {
+    auto ends = groups(lengths, threads, mode, max_tokens).ends;
     return {ends.begin(), ends.end()};
   }
-  sentence_groups groups(const std::vector<int32_t> &lengths, int threads, sharing how, int64_t most) {
+  sentence_groups groups(const std::vector<int32_t> &lengths, int threads, sharing mode, int64_t max_tokens) {
     std::copy(lengths.begin(), lengths.end(), groups_.lengths());
-    return groups_.split(static_cast<int64_t>(lengths.size()), threads, most, how);
+    return groups_.split(static_cast<int64_t>(lengths.size()), threads, max_tokens, mode);
   }
-  static int64_t tokens_of(const std::vector<int32_t> &lengths, int32_t begin, int32_t end, sharing how) {
-    if (how == sharing::packed)
+  static int64_t tokens_of(const std::vector<int32_t> &lengths, int32_t begin, int32_t end, sharing mode) {
+    if (mode == sharing::packed)
       return std::accumulate(lengths.begin() + begin, lengths.begin() + end, int64_t{0});
     return static_cast<int64_t>(end - begin) * lengths[begin];
   }
-  static double cost(const std::vector<int32_t> &lengths, const std::vector<int32_t> &ends, int threads, sharing how) {
+  static double cost(const std::vector<int32_t> &lengths, const std::vector<int32_t> &ends, int threads, sharing mode) {
     double sum = 0;
     int32_t begin = 0;
     for (int32_t end : ends) {
-      sum += call_cost(tokens_of(lengths, begin, end, how), threads);
+      sum += call_cost(tokens_of(lengths, begin, end, mode), threads);
       begin = end;
     }
     return sum;
   }
   // Of the largest group.
-  static int64_t tokens(const std::vector<int32_t> &lengths, const std::vector<int32_t> &ends, sharing how) {
-    int64_t most = 0;
+  static int64_t tokens(const std::vector<int32_t> &lengths, const std::vector<int32_t> &ends, sharing mode) {
+    int64_t max_tokens = 0;
     int32_t begin = 0;
     for (int32_t end : ends) {
-      most = std::max(most, tokens_of(lengths, begin, end, how));
+      max_tokens = std::max(max_tokens, tokens_of(lengths, begin, end, mode));
       begin = end;
     }
-    return most;
+    return max_tokens;
   }
 
 private:
@@ -71,7 +71,7 @@ TEST_F(GroupingTest, WithoutPaddingGroupsHaveOneLength) {
 
 TEST_F(GroupingTest, GroupsHaveAtMostSoManyTokens) {
   EXPECT_EQ(split({70, 30, 30, 30, 30}, 1, sharing::padded, 60), std::vector<int32_t>({1, 3, 5}));
-  EXPECT_EQ(most_tokens(4, false), 2 * most_tokens(2, false));
+  EXPECT_EQ(max_tokens_per_call(4, false), 2 * max_tokens_per_call(2, false));
 }
 
 TEST_F(GroupingTest, WithoutPaddingAnyMayShareACall) {
@@ -84,7 +84,7 @@ TEST_F(GroupingTest, GroupsAreEven) {
 
 TEST_F(GroupingTest, ThreadsGetSentencesOfTheirOwn) {
   // The longest goes to the thread that has the fewest tokens: 60 + 40 + 10, 50 + 45 + 20.
-  sentence_groups dealt = groups({60, 50, 45, 40, 20, 10}, 2, sharing::apart, 200);
+  sentence_groups dealt = groups({60, 50, 45, 40, 20, 10}, 2, sharing::per_thread, 200);
   EXPECT_EQ(std::vector<int32_t>(dealt.sentences.begin(), dealt.sentences.end()), std::vector<int32_t>({0, 3, 5, 1, 2, 4}));
   EXPECT_EQ(std::vector<int32_t>(dealt.lengths.begin(), dealt.lengths.end()), std::vector<int32_t>({60, 40, 10, 50, 45, 20}));
   // A thread's share of a group's tokens are 100.
@@ -93,21 +93,21 @@ TEST_F(GroupingTest, ThreadsGetSentencesOfTheirOwn) {
 }
 
 TEST_F(GroupingTest, ThreadsShareWhatIsUnevenOrFew) {
-  auto are_apart = [&](const std::vector<int32_t> &lengths, int threads, sharing how = sharing::apart) {
-    sentence_groups all = groups(lengths, threads, how, 512);
+  auto are_per_thread = [&](const std::vector<int32_t> &lengths, int threads, sharing mode = sharing::per_thread) {
+    sentence_groups all = groups(lengths, threads, mode, 512);
     EXPECT_EQ(all.lengths.size(), lengths.size());
     EXPECT_EQ(all.ends.back(), static_cast<int32_t>(lengths.size()));
     return !all.threads.empty();
   };
-  EXPECT_TRUE(are_apart({32, 32}, 2));
-  EXPECT_FALSE(are_apart({32, 32}, 2, sharing::packed));
-  EXPECT_FALSE(are_apart({32, 32}, 1));
-  EXPECT_FALSE(are_apart({31, 31}, 2)); // bound by the weights
-  EXPECT_FALSE(are_apart({500}, 2));
-  EXPECT_FALSE(are_apart({64, 64, 64}, 2));
-  EXPECT_TRUE(are_apart({64, 64, 64}, 3));
-  EXPECT_TRUE(are_apart({100, 90}, 2)); // 100 of 95
-  EXPECT_FALSE(are_apart({100, 80}, 2));
+  EXPECT_TRUE(are_per_thread({32, 32}, 2));
+  EXPECT_FALSE(are_per_thread({32, 32}, 2, sharing::packed));
+  EXPECT_FALSE(are_per_thread({32, 32}, 1));
+  EXPECT_FALSE(are_per_thread({31, 31}, 2)); // bound by the weights
+  EXPECT_FALSE(are_per_thread({500}, 2));
+  EXPECT_FALSE(are_per_thread({64, 64, 64}, 2));
+  EXPECT_TRUE(are_per_thread({64, 64, 64}, 3));
+  EXPECT_TRUE(are_per_thread({100, 90}, 2)); // 100 of 95
+  EXPECT_FALSE(are_per_thread({100, 80}, 2));
 }
 
 TEST_F(GroupingTest, NoSplitIsCheaper) {
@@ -118,9 +118,9 @@ TEST_F(GroupingTest, NoSplitIsCheaper) {
       length = static_cast<int32_t>(1 + random() % 60);
     std::sort(lengths.rbegin(), lengths.rend());
     int threads = static_cast<int>(1 + random() % 4);
-    int64_t most = 60 + random() % 200;
-    sharing how = round % 2 ? sharing::packed : sharing::padded;
-    double best = cost(lengths, split(lengths, threads, how, most), threads, how);
+    int64_t max_tokens = 60 + random() % 200;
+    sharing mode = round % 2 ? sharing::packed : sharing::padded;
+    double best = cost(lengths, split(lengths, threads, mode, max_tokens), threads, mode);
     // All ways to cut, one bit for each place between two sentences.
     for (unsigned cuts = 0; cuts < 1u << (lengths.size() - 1); ++cuts) {
       std::vector<int32_t> ends;
@@ -128,8 +128,8 @@ TEST_F(GroupingTest, NoSplitIsCheaper) {
         if (cuts >> (i - 1) & 1)
           ends.push_back(static_cast<int32_t>(i));
       ends.push_back(static_cast<int32_t>(lengths.size()));
-      if (tokens(lengths, ends, how) <= most)
-        ASSERT_LE(best, cost(lengths, ends, threads, how) + 1e-9);
+      if (tokens(lengths, ends, mode) <= max_tokens)
+        ASSERT_LE(best, cost(lengths, ends, threads, mode) + 1e-9);
     }
   }
 }

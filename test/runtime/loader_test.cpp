@@ -217,10 +217,10 @@ TEST(loader, says_what_is_wrong) {
 }
 
 // The message where one of the model's last tensors is damaged.
-template <typename F> std::string with_last_tensors(const sample::options &o, uint64_t last, uint64_t number, F &&damage) {
+template <typename F> std::string with_last_tensors(const sample::options &o, uint64_t last, uint64_t index, F &&damage) {
   std::vector<uint8_t> image = sample::build(o);
   const xf_abi_table tensors = reinterpret_cast<const xf_abi_image *>(image.data())->tensors;
-  damage(reinterpret_cast<xf_abi_tensor *>(image.data() + tensors.offset)[tensors.count - last + number]);
+  damage(reinterpret_cast<xf_abi_tensor *>(image.data() + tensors.offset)[tensors.count - last + index]);
   sample::seal(image);
   return open_message(image);
 }
@@ -231,16 +231,16 @@ TEST(loader, refuses_a_twin_that_does_not_fit) {
   o.packed = true;
   const std::string problem = "image in memory: damaged: an entry and its twin without padding do not fit together";
   EXPECT_EQ(open_message(sample::build(o)), "");
-  for (int number : {-2, 0, 1, 99})
-    EXPECT_EQ(with_header([number](auto &h) { h.predict.packed = number; }, o), problem) << number;
+  for (int index : {-2, 0, 1, 99})
+    EXPECT_EQ(with_header([index](auto &h) { h.predict.packed = index; }, o), problem) << index;
   // The twin's tensors are the last ones: src, xf.tokens, xf.positions, xf.spans, vector.
-  auto with_tensor = [&](uint64_t number, auto &&damage) { return with_last_tensors(o, 5, number, damage); };
-  for (uint64_t number = 0; number < 5; ++number) {
-    EXPECT_EQ(with_tensor(number, [](auto &t) { t.dtype ^= 1; }), problem) << number;
-    EXPECT_EQ(with_tensor(number, [](auto &t) { t.rank -= 1; }), problem) << number;
-    EXPECT_EQ(with_tensor(number, [](auto &t) { t.dim[t.rank - 1] = 7; }), problem) << number;
-    EXPECT_EQ(with_tensor(number, [](auto &t) { t.dim[0] = -3; }), problem) << number;
-    EXPECT_EQ(with_tensor(number, [](auto &t) { t.name.size -= 1; }), problem) << number;
+  auto with_tensor = [&](uint64_t index, auto &&damage) { return with_last_tensors(o, 5, index, damage); };
+  for (uint64_t index = 0; index < 5; ++index) {
+    EXPECT_EQ(with_tensor(index, [](auto &t) { t.dtype ^= 1; }), problem) << index;
+    EXPECT_EQ(with_tensor(index, [](auto &t) { t.rank -= 1; }), problem) << index;
+    EXPECT_EQ(with_tensor(index, [](auto &t) { t.dim[t.rank - 1] = 7; }), problem) << index;
+    EXPECT_EQ(with_tensor(index, [](auto &t) { t.dim[0] = -3; }), problem) << index;
+    EXPECT_EQ(with_tensor(index, [](auto &t) { t.name.size -= 1; }), problem) << index;
   }
   std::vector<uint8_t> image = sample::build(o);
   const xf_abi_table dims = reinterpret_cast<const xf_abi_image *>(image.data())->dims;
@@ -254,8 +254,9 @@ TEST(loader, refuses_types_that_do_not_fit) {
   o.model = sample::kind::pooler;
   o.pairs = true;
   EXPECT_EQ(open_message(sample::build(o)), "");
-  for (int number : {-2, 2, 99})
-    EXPECT_EQ(with_header([number](auto &h) { h.predict.types = number; }, o), "image in memory: damaged: there are no such types to predict with") << number;
+  for (int index : {-2, 2, 99})
+    EXPECT_EQ(with_header([index](auto &h) { h.predict.types = index; }, o), "image in memory: damaged: there are no such types to predict with")
+        << index;
   EXPECT_EQ(with_header([](auto &h) { h.text.between_count = 9; }, o), "image in memory: damaged: too many prefix or suffix tokens");
   EXPECT_EQ(with_header([](auto &h) { h.text.between[0] = -1; }, o), "image in memory: damaged: a token between texts is not one");
   // The last tensors: src, types, vector.
@@ -275,16 +276,16 @@ TEST(loader, refuses_an_alignment_that_does_not_fit) {
   o.aligns = true;
   const std::string problem = "image in memory: damaged: the entry that aligns results has other arguments than the search can give";
   EXPECT_EQ(open_message(sample::build(o)), "");
-  for (int number : {-2, 0, 1, 2, 3, 99})
-    EXPECT_EQ(with_header([number](auto &h) { h.generate.align = number; }, o), problem) << number;
+  for (int index : {-2, 0, 1, 2, 3, 99})
+    EXPECT_EQ(with_header([index](auto &h) { h.generate.align = index; }, o), problem) << index;
   // The last tensors: tgt, memory, weights.
-  auto with_tensor = [&](uint64_t number, auto &&damage) { return with_last_tensors(o, 3, number, damage); };
+  auto with_tensor = [&](uint64_t index, auto &&damage) { return with_last_tensors(o, 3, index, damage); };
   EXPECT_EQ(with_tensor(0, [](auto &t) { t.bound -= 1; }), problem);
-  for (uint64_t number = 0; number < 3; ++number) {
-    EXPECT_EQ(with_tensor(number, [](auto &t) { t.dtype ^= 1; }), problem) << number;
-    EXPECT_EQ(with_tensor(number, [](auto &t) { t.rank -= 1; }), problem) << number;
-    EXPECT_EQ(with_tensor(number, [](auto &t) { t.dim[t.rank - 1] = 7; }), problem) << number;
-    EXPECT_EQ(with_tensor(number, [](auto &t) { t.dim[0] = -4; }), problem) << number;
+  for (uint64_t index = 0; index < 3; ++index) {
+    EXPECT_EQ(with_tensor(index, [](auto &t) { t.dtype ^= 1; }), problem) << index;
+    EXPECT_EQ(with_tensor(index, [](auto &t) { t.rank -= 1; }), problem) << index;
+    EXPECT_EQ(with_tensor(index, [](auto &t) { t.dim[t.rank - 1] = 7; }), problem) << index;
+    EXPECT_EQ(with_tensor(index, [](auto &t) { t.dim[0] = -4; }), problem) << index;
   }
   EXPECT_EQ(with_tensor(0, [](auto &t) { t.name.size -= 1; }), problem);
   EXPECT_EQ(with_tensor(1, [](auto &t) { t.name.size -= 1; }), problem);

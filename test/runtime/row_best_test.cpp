@@ -88,10 +88,10 @@ TEST(row_best, leaves_out_what_is_suppressed) {
 }
 
 TEST(row_best, notices_what_is_not_a_number) {
-  for (float odd : {kInfinity, std::nanf("")})
+  for (float non_finite : {kInfinity, std::nanf("")})
     for (int at : {0, 20, 99}) {
       std::vector<float> x(100, 1.0f);
-      x[at] = odd;
+      x[at] = non_finite;
       for (int isa = 0; isa <= detect_isa().best; ++isa)
         EXPECT_FALSE(reduce(x, 4, isa).summary.finite);
     }

@@ -21,9 +21,9 @@ using namespace xf::rt;
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
-candidate draw(const std::vector<float> &x, const sampling &how, double uniform, int isa = 0) {
+candidate draw(const std::vector<float> &x, const sampling &params, double uniform, int isa = 0) {
   std::vector<candidate> scratch(x.size());
-  return row_sampler_for(isa)(x.data(), static_cast<int64_t>(x.size()), how, uniform, scratch.data());
+  return row_sampler_for(isa)(x.data(), static_cast<int64_t>(x.size()), params, uniform, scratch.data());
 }
 
 std::vector<float> random_row(unsigned seed, int size, bool ties) {
@@ -40,25 +40,25 @@ struct share {
   int32_t token;
   double end;
 };
-std::vector<share> shares(const std::vector<float> &x, const sampling &how) {
+std::vector<share> shares(const std::vector<float> &x, const sampling &params) {
   std::vector<int32_t> order(x.size());
   std::iota(order.begin(), order.end(), 0);
   order.erase(std::remove_if(order.begin(), order.end(), [&](int32_t v) { return x[static_cast<size_t>(v)] == -kInfinity; }), order.end());
-  bool cuts = (how.top_k > 0 && how.top_k < static_cast<int32_t>(x.size())) || how.top_p < 1.0;
+  bool cuts = (params.top_k > 0 && params.top_k < static_cast<int32_t>(x.size())) || params.top_p < 1.0;
   if (cuts)
     std::stable_sort(order.begin(), order.end(), [&](int32_t a, int32_t b) { return x[static_cast<size_t>(a)] > x[static_cast<size_t>(b)]; });
-  if (how.top_k > 0 && order.size() > static_cast<size_t>(how.top_k))
-    order.resize(static_cast<size_t>(how.top_k));
+  if (params.top_k > 0 && order.size() > static_cast<size_t>(params.top_k))
+    order.resize(static_cast<size_t>(params.top_k));
   double top = *std::max_element(x.begin(), x.end()), all = 0;
-  auto weight = [&](int32_t v) { return std::exp((x[static_cast<size_t>(v)] - top) / how.temperature); };
+  auto weight = [&](int32_t v) { return std::exp((x[static_cast<size_t>(v)] - top) / params.temperature); };
   for (int32_t v : order)
     all += weight(v);
   std::vector<share> result;
   double sum = 0;
   for (int32_t v : order) {
-    if (weight(v) < how.min_p * (1 - 1e-6))
+    if (weight(v) < params.min_p * (1 - 1e-6))
       continue;
-    if (how.top_p < 1.0 && sum >= (how.top_p + 1e-6) * all) // sums are of f32
+    if (params.top_p < 1.0 && sum >= (params.top_p + 1e-6) * all) // sums are of f32
       break;
     result.push_back({v, sum += weight(v)});
   }
@@ -78,13 +78,14 @@ TEST(row_sample, draws_by_probability) {
   for (int size : {1, 2, 15, 17, 64, 511, 513, 5000, 32001})
     for (bool ties : {false, true}) {
       std::vector<float> x = random_row(static_cast<unsigned>(size), size, ties);
-      for (const sampling &how : kSettings) {
-        std::vector<share> wanted = shares(x, how);
+      for (const sampling &params : kSettings) {
+        std::vector<share> wanted = shares(x, params);
         for (int i = 0; i < 50; ++i) {
           double uniform = i == 0 ? 0.0 : i == 1 ? 1.0 - 0x1p-53 : (i + 0.37) / 50;
-          candidate got = draw(x, how, uniform);
+          candidate got = draw(x, params, uniform);
           auto found = std::find_if(wanted.begin(), wanted.end(), [&](const share &s) { return s.token == got.token; });
-          ASSERT_NE(found, wanted.end()) << size << " token " << got.token << " k " << how.top_k << " p " << how.top_p << " min " << how.min_p;
+          ASSERT_NE(found, wanted.end())
+              << size << " token " << got.token << " k " << params.top_k << " p " << params.top_p << " min " << params.min_p;
           EXPECT_EQ(got.logit, x[static_cast<size_t>(got.token)]);
           double begin = found == wanted.begin() ? 0.0 : (found - 1)->end;
           EXPECT_LE(begin, uniform + 1e-5);
@@ -97,20 +98,20 @@ TEST(row_sample, draws_by_probability) {
 TEST(row_sample, draws_the_same_with_every_instruction_set) {
   std::vector<float> x = random_row(3, 5003, false);
   const int best = detect_isa().best;
-  for (const sampling &how : kSettings)
+  for (const sampling &params : kSettings)
     for (int i = 0; i < 200; ++i)
       for (int isa = 1; isa <= best; ++isa)
-        EXPECT_EQ(draw(x, how, (i + 0.5) / 200).token, draw(x, how, (i + 0.5) / 200, isa).token) << isa_name(isa);
+        EXPECT_EQ(draw(x, params, (i + 0.5) / 200).token, draw(x, params, (i + 0.5) / 200, isa).token) << isa_name(isa);
 }
 
 TEST(row_sample, draws_from_one_token_and_from_distant_ones) {
   std::vector<float> x(1000, -kInfinity);
   x[700] = -3e38f;
-  for (const sampling &how : kSettings)
-    EXPECT_EQ(draw(x, how, 0.99).token, 700);
+  for (const sampling &params : kSettings)
+    EXPECT_EQ(draw(x, params, 0.99).token, 700);
   x[100] = 3e38f; // nothing of the other is left
-  for (const sampling &how : kSettings)
-    EXPECT_EQ(draw(x, how, 0.999999).token, 100);
+  for (const sampling &params : kSettings)
+    EXPECT_EQ(draw(x, params, 0.999999).token, 100);
 }
 
 TEST(row_sample, makes_numbers_that_look_random) {

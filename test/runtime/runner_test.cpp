@@ -343,7 +343,7 @@ TEST_F(runner, predicts_of_two_texts) {
 TEST_F(runner, says_why_a_line_is_not_predicted) {
   sample::options o;
   o.model = sample::kind::tagger;
-  o.least_source = 2;
+  o.min_source = 2;
   make(o);
   ran got = with("4 5\n6\n4 31\n0 0\n4 4 4 4 4 4 4 4 4 4 4 4 4\n", "--ids");
   std::string line = name_of(program) + ": line ";

@@ -7,17 +7,17 @@
 
 #define SAMPLE_CODE __attribute__((section("xf_sample_code"), used, noinline))
 
-/* The sample's states, by number; the image's table says the same. */
+/* The sample's states, by index; the image's table says the same. */
 enum { SEEN, SCAN, CROSS };
 enum { LAYERS = 2, OUTER = 2, UNIT = 4 };
-/* Numbers of dimensions. */
+/* Indices of dimensions. */
 enum { B, S, T, N, P };
 
 SAMPLE_INLINE float quotient(int32_t x, int32_t y) {
   __asm__("" : "+r"(x), "+r"(y)); /* keeps the compiler from making constants in memory */
   return (float)x / (float)y;
 }
-SAMPLE_INLINE double number(int64_t x) {
+SAMPLE_INLINE double constant(int64_t x) {
   __asm__("" : "+r"(x)); /* the same */
   return (double)x;
 }
@@ -26,8 +26,8 @@ SAMPLE_INLINE void arrive(const xf_abi_context *c) {
     c->barrier(c);
 }
 SAMPLE_INLINE void *state_row(const xf_abi_context *c, int state, int64_t layer, int64_t row) {
-  const xf_abi_state_view *place = &c->states[state];
-  return place->data + (uint64_t)layer * place->layer_stride + (uint64_t)row * place->row_stride;
+  const xf_abi_state_view *view = &c->states[state];
+  return view->data + (uint64_t)layer * view->layer_stride + (uint64_t)row * view->row_stride;
 }
 SAMPLE_INLINE int32_t *seen_at(const xf_abi_context *c, int64_t layer, int64_t row, int64_t outer, int64_t position) {
   int64_t room = (c->capacities[T] + UNIT - 1) / UNIT * UNIT;
@@ -97,15 +97,15 @@ SAMPLE_INLINE void step(const xf_abi_context *c, int sequence_first, int source,
     }
     arrive(c);
     for (int64_t b = 0; b < rows; ++b) {
-      uint32_t numbers[3] = {1, 0, *(uint32_t *)state_row(c, SCAN, 0, c->first_row + b)};
+      uint32_t values[3] = {1, 0, *(uint32_t *)state_row(c, SCAN, 0, c->first_row + b)};
       for (int64_t p = 0; p <= past[b] + n; ++p)
-        numbers[1] = sample_seen(numbers[1], *seen_at(c, p % LAYERS, b, p / LAYERS % OUTER, p), (int32_t)p);
+        values[1] = sample_seen(values[1], *seen_at(c, p % LAYERS, b, p / LAYERS % OUTER, p), (int32_t)p);
       if (source) {
         const uint32_t *cross = state_row(c, CROSS, 0, slots[b]);
-        numbers[0] = cross[1] == (uint32_t)c->dims[S] ? cross[0] : 0; /* another S is a mistake of the caller's */
+        values[0] = cross[1] == (uint32_t)c->dims[S] ? cross[0] : 0; /* another S is a mistake of the caller's */
       }
       xf_abi_view views[2];
-      views[0].data = numbers;
+      views[0].data = values;
       views[1].data = logits_at(c, sequence_first, source, chooses, b, n);
       ((xf_abi_kernel_fn)c->kernels[0])(c, views, 0);
     }
@@ -122,16 +122,16 @@ SAMPLE_INLINE void choose(const xf_abi_context *c, int sequence_first, int sourc
   step(c, sequence_first, source, 1);
   void *const *io = c->io + (source ? 3 : 2);
   const int32_t *classes = io[1], *options = io[2];
-  const double eighth = number(8824969025845955) / number(10000000000000000); /* e^(-1/8) */
-  const float none = (float)(number(-1) / number(0));
+  const double eighth = constant(8824969025845955) / constant(10000000000000000); /* e^(-1/8) */
+  const float none = (float)(constant(-1) / constant(0));
   for (int64_t b = c->thread; b < c->dims[B]; b += c->threads) {
     const uint32_t *forbidden = (const uint32_t *)io[0] + 4 * classes[b];
     const float *logits = logits_at(c, sequence_first, source, 1, b, 0);
-    float *values = (float *)io[3] + SAMPLE_MOST * b, *norms = (float *)io[5] + 2 * b;
-    int32_t *tokens = (int32_t *)io[4] + SAMPLE_MOST * b;
+    float *values = (float *)io[3] + SAMPLE_MAX_CHOSEN * b, *norms = (float *)io[5] + 2 * b;
+    int32_t *tokens = (int32_t *)io[4] + SAMPLE_MAX_CHOSEN * b;
     uint32_t taken = forbidden[0];
     double sum = 0;
-    for (int32_t i = 0; i < SAMPLE_VOCABULARY || i < SAMPLE_MOST; ++i) {
+    for (int32_t i = 0; i < SAMPLE_VOCABULARY || i < SAMPLE_MAX_CHOSEN; ++i) {
       int32_t best = -1;
       for (int32_t v = 0; v < SAMPLE_VOCABULARY; ++v)
         if (!(taken >> v & 1) && (best < 0 || logits[v] > logits[best]))
@@ -141,12 +141,12 @@ SAMPLE_INLINE void choose(const xf_abi_context *c, int sequence_first, int sourc
         norms[0] = value;
       if (best >= 0) {
         taken |= 1u << best;
-        double power = number(1);
-        for (int32_t eighths = (int32_t)((norms[0] - value) * (float)number(8)); eighths > 0; --eighths)
-          power *= eighth;
-        sum += power;
+        double exponential = constant(1);
+        for (int32_t eighths = (int32_t)((norms[0] - value) * (float)constant(8)); eighths > 0; --eighths)
+          exponential *= eighth;
+        sum += exponential;
       }
-      if (i < SAMPLE_MOST) {
+      if (i < SAMPLE_MAX_CHOSEN) {
         values[i] = i < options[0] ? value : none;
         tokens[i] = i < options[0] ? best : -1;
       }
@@ -167,11 +167,11 @@ SAMPLE_INLINE void align(const xf_abi_context *c, int sequence_first) {
   for (int64_t b = c->thread; b < rows; b += c->threads) {
     uint32_t seen = 0;
     for (int64_t t = 0; t < length; ++t) {
-      int64_t place = sequence_first ? t * rows + b : b * length + t;
-      seen = sample_seen(seen, tokens[place], (int32_t)t);
+      int64_t index = sequence_first ? t * rows + b : b * length + t;
+      seen = sample_seen(seen, tokens[index], (int32_t)t);
       for (int64_t s = 0; s < source; ++s) {
         const float *at = memory + 2 * (sequence_first ? s * rows + b : b * source + s);
-        weights[place * source + s] = at[1] == 0 ? quotient(0, 1) : quotient(sample_weight(seen, (int32_t)at[0], (int32_t)s), 64);
+        weights[index * source + s] = at[1] == 0 ? quotient(0, 1) : quotient(sample_weight(seen, (int32_t)at[0], (int32_t)s), 64);
       }
     }
   }
@@ -243,10 +243,10 @@ SAMPLE_CODE void sample_which(const xf_abi_context *c) {
   if (c->thread == 0)
     ((xf_abi_kernel_fn)c->kernels[1])(c, &view, 1);
 }
-#define SAMPLE_ISA(name, number)                                                                                     \
+#define SAMPLE_ISA(name, value)                                                                                     \
   SAMPLE_CODE void name(const xf_abi_context *c, const xf_abi_view *views) {                                        \
     for (int64_t b = 0; b < c->dims[B]; ++b)                                                                        \
-      ((int32_t *)views[0].data)[b] = number;                                                                       \
+      ((int32_t *)views[0].data)[b] = value;                                                                        \
   }
 SAMPLE_ISA(sample_isa_0, 0)
 SAMPLE_ISA(sample_isa_1, 1)

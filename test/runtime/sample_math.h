@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-enum { SAMPLE_VOCABULARY = 11, SAMPLE_LABELS = 5, SAMPLE_POOLED = 3, SAMPLE_BETWEEN = 7, SAMPLE_MOST = 8 };
+enum { SAMPLE_VOCABULARY = 11, SAMPLE_LABELS = 5, SAMPLE_POOLED = 3, SAMPLE_BETWEEN = 7, SAMPLE_MAX_CHOSEN = 8 };
 enum { SAMPLE_PAD = 0, SAMPLE_START = 1, SAMPLE_END = 2 };
 
 #define SAMPLE_INLINE static inline __attribute__((always_inline))

@@ -33,7 +33,7 @@ template <typename F> uint64_t code_offset(F *function) {
 }
 
 enum dimension { B, S, T, N, C, P = C };
-constexpr int64_t dim(int number) { return -(number + 1); }
+constexpr int64_t dim(int index) { return -(index + 1); }
 
 class builder {
 public:
@@ -59,8 +59,8 @@ public:
     add_entry("which", XF_ABI_ENTRY_FULL, code_offset(sample_which), {tensor("x", XF_ABI_I32, {dim(B)})},
               {tensor("isa", XF_ABI_I32, {dim(B)})});
     xf_abi_tensor src = tensor("src", o_.features ? XF_ABI_F32 : XF_ABI_I32, {outer, inner}, o_.features ? 0 : o_.source_bound);
-    src.min_size[first ? 1 : 0] = o_.least_batch;
-    src.min_size[first ? 0 : 1] = o_.least_source;
+    src.min_size[first ? 1 : 0] = o_.min_batch;
+    src.min_size[first ? 0 : 1] = o_.min_source;
     if (o_.model == kind::tagger) {
       predict(add_entry("tag", XF_ABI_ENTRY_FULL, code_offset(sample_tag), {src},
                         {tensor("labels", XF_ABI_F32, {dim(B), dim(S), SAMPLE_LABELS})}),
@@ -190,8 +190,8 @@ private:
     inputs.push_back(tensor("xf.classes", XF_ABI_I32, {dim(B)}));
     inputs.push_back(tensor("xf.options", XF_ABI_I32, {2}));
     image_.generate.choose = add_entry("choose", XF_ABI_ENTRY_STEP, code, inputs,
-                                       {tensor("xf.values", XF_ABI_F32, {dim(B), SAMPLE_MOST}),
-                                        tensor("xf.tokens", XF_ABI_I32, {dim(B), SAMPLE_MOST}),
+                                       {tensor("xf.values", XF_ABI_F32, {dim(B), SAMPLE_MAX_CHOSEN}),
+                                        tensor("xf.tokens", XF_ABI_I32, {dim(B), SAMPLE_MAX_CHOSEN}),
                                         tensor("xf.norms", XF_ABI_F32, {dim(B), 2})});
   }
 

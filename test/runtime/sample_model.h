@@ -53,7 +53,7 @@ struct options {
   std::string_view subwords; // of both sides
   bool features = false; // the source is declared as numbers, though the code reads tokens
   bool suffix = false; // the source ends with the end token
-  int64_t least_source = 0, least_batch = 0; // sizes of the source
+  int64_t min_source = 0, min_batch = 0; // sizes of the source
   int64_t source_bound = 30; // 0: any token
   int64_t begin_bound = -1; // the bound of begin's source, if begin reads it; -1: it does not
   int32_t max_length_per_source = 2, max_length_base = 3, min_length = 0;

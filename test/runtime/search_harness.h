@@ -29,10 +29,10 @@ public:
     EXPECT_EQ(xf_session_create(model, &options, &session), XF_OK) << xf_message();
   }
   // A session whose threads each work on rows of their own, two at a time, however few rows there are.
-  static std::unique_ptr<machine> apart(const sample::options &o, int threads) {
+  static std::unique_ptr<machine> per_thread(const sample::options &o, int threads) {
     auto m = std::make_unique<machine>(o, threads);
     xf_session_free(m->session);
-    m->session = new xf_session(*m->model, {.threads = threads, .isa = XF_ISA_BASELINE, .rows_apart = 1, .rows_at_once = 2});
+    m->session = new xf_session(*m->model, {.threads = threads, .isa = XF_ISA_BASELINE, .min_rows_per_thread = 1, .max_rows_per_call = 2});
     return m;
   }
   ~machine() {
@@ -101,9 +101,9 @@ inline void set_prefixes(xf_generate_options &options, const rows &given) {
 inline outcome generate(xf_session *session, const std::vector<tokens> &sources, const xf_generate_options &options) {
   rows given(sources);
   given.ids.push_back(0);
-  size_t places = sources.size() * static_cast<size_t>(options.n_best);
-  std::vector<int32_t> out(places * 64, -7), lengths(places);
-  std::vector<double> scores(places);
+  size_t count = sources.size() * static_cast<size_t>(options.n_best);
+  std::vector<int32_t> out(count * 64, -7), lengths(count);
+  std::vector<double> scores(count);
   xf_hypotheses results = {sizeof(results), out.data(), 64, lengths.data(), scores.data()};
   xf_status status =
       xf_generate(session, given.ids.data(), given.offsets.data(), static_cast<int64_t>(sources.size()), &options, &results);
@@ -114,9 +114,9 @@ inline outcome generate(xf_session *session, const std::vector<tokens> &sources,
 inline outcome generate_from(xf_session *session, const std::vector<tokens> &sources, const xf_generate_options &options, const char *name = "src") {
   rows laid_out(sources);
   xf_tensor input = {name, XF_I32, 2, {static_cast<int64_t>(sources.size()), static_cast<int64_t>(sources[0].size())}, laid_out.ids.data()};
-  size_t places = sources.size() * static_cast<size_t>(options.n_best);
-  std::vector<int32_t> out(places * 64, -7), lengths(places, -1);
-  std::vector<double> scores(places);
+  size_t count = sources.size() * static_cast<size_t>(options.n_best);
+  std::vector<int32_t> out(count * 64, -7), lengths(count, -1);
+  std::vector<double> scores(count);
   xf_hypotheses results = {sizeof(results), out.data(), 64, lengths.data(), scores.data()};
   xf_status status = xf_generate_from(session, &input, 1, &options, &results);
   return collect(out, lengths, scores, 64, options.n_best, status);

@@ -124,12 +124,12 @@ TEST_P(search_options, count_prefixes_by_their_offsets_alone) {
   const std::vector<int32_t> prefix = {6, 7};
   const std::vector<int64_t> own = {0, 2, 2}, none = {0, 0, 0};
   std::vector<tokens> sources = random_sources(17, 2);
-  xf_generate_options options = defaults(), odd = defaults();
-  options.prefix = odd.prefix = prefix.data(), options.prefix_offsets = odd.prefix_offsets = own.data();
-  odd.prefix_count = -7;
-  expect_same_bits(generate(m.session, sources, odd), generate(m.session, sources, options));
-  odd.prefix = nullptr, odd.prefix_offsets = none.data(), odd.prefix_count = 2;
-  outcome got = generate(m.session, sources, odd);
+  xf_generate_options options = defaults(), redundant = defaults();
+  options.prefix = redundant.prefix = prefix.data(), options.prefix_offsets = redundant.prefix_offsets = own.data();
+  redundant.prefix_count = -7;
+  expect_same_bits(generate(m.session, sources, redundant), generate(m.session, sources, options));
+  redundant.prefix = nullptr, redundant.prefix_offsets = none.data(), redundant.prefix_count = 2;
+  outcome got = generate(m.session, sources, redundant);
   EXPECT_EQ(got.status, XF_OK) << xf_message();
   expect_same_bits(got, generate(m.session, sources, defaults()));
 }
@@ -295,7 +295,7 @@ TEST_P(search_options, give_the_same_bits_in_any_company) {
     machine one(plain());
     outcome alone = generate(one.session, sources, options);
     for (int threads : {1, 2, 3, 7}) {
-      auto many = machine::apart(plain(), threads);
+      auto many = machine::per_thread(plain(), threads);
       for (int batch : {0, 2, 3}) {
         options.batch = batch;
         outcome got = generate(many->session, sources, options);
@@ -309,17 +309,17 @@ TEST_P(search_options, tell_tokens_as_they_are_chosen) {
   machine m(plain(), 2);
   std::vector<tokens> sources = random_sources(16, 40, true);
   for (bool samples : {false, true}) {
-    std::vector<tokens> told(sources.size());
+    std::vector<tokens> received(sources.size());
     xf_generate_options options = defaults();
     options.sample = samples;
     options.on_token = [](void *context, int64_t sentence, int32_t token) {
       (*static_cast<std::vector<tokens> *>(context))[static_cast<size_t>(sentence)].push_back(token);
     };
-    options.token_context = &told;
+    options.token_context = &received;
     outcome got = generate(m.session, sources, options);
     ASSERT_EQ(got.status, XF_OK) << xf_message();
     for (size_t i = 0; i < sources.size(); ++i)
-      EXPECT_EQ(told[i], got.sentences[i][0].ids);
+      EXPECT_EQ(received[i], got.sentences[i][0].ids);
     options.beam = 2;
     EXPECT_EQ(generate(m.session, sources, options).status, XF_INVALID_ARGUMENT);
     EXPECT_STREQ(xf_message(), "tokens are told as they are chosen with one beam, not with 2");

@@ -24,8 +24,8 @@ protected:
     slots_.start(kSlots, {}, nullptr, {kEnd, {}, {}});
   }
   // A sentence whose decoder is given these tokens.
-  slot &open(int32_t number, int64_t sentence, const std::vector<int32_t> &given) {
-    slot &s = slots_.open(number, sentence, {});
+  slot &open(int32_t index, int64_t sentence, const std::vector<int32_t> &given) {
+    slot &s = slots_.open(index, sentence, {});
     for (int32_t token : given)
       s.give(token);
     s.given = s.prefix_length;
@@ -44,9 +44,9 @@ protected:
     return s.beams.advance(summaries.data(), candidates.data());
   }
   std::vector<int32_t> taken() const {
-    std::vector<int32_t> numbers;
-    slots_.for_each([&](int32_t number, const slot &) { numbers.push_back(number); });
-    return numbers;
+    std::vector<int32_t> indices;
+    slots_.for_each([&](int32_t index, const slot &) { indices.push_back(index); });
+    return indices;
   }
   std::vector<int32_t> read(int32_t row) const {
     std::vector<int32_t> tokens(2 * kTarget);
@@ -66,7 +66,7 @@ TEST_F(SearchSlots, AreTakenAndFreeAgain) {
   EXPECT_EQ(taken(), (std::vector<int32_t>{0, 2}));
   EXPECT_EQ(slots_.taken(), 2);
   EXPECT_EQ(slots_.of_row(1).sentence, 4);
-  slots_.for_each([&](int32_t number, slot &) { slots_.close(number); });
+  slots_.for_each([&](int32_t index, slot &) { slots_.close(index); });
   EXPECT_TRUE(taken().empty());
   EXPECT_EQ(slots_.taken(), 0);
   open(1, 5, {1});
@@ -82,7 +82,7 @@ TEST_F(SearchSlots, ReadWhatTheyAreGivenFirst) {
   EXPECT_EQ(slots_.next_token(0, 2), 6);
   EXPECT_EQ(slots_.next_token(1, 0), 1);
   slots_.read(3);
-  EXPECT_TRUE(slots_.any_due());
+  EXPECT_TRUE(slots_.any_ready());
   EXPECT_EQ(slots_.longest(), 3);
   EXPECT_EQ(slots_.class_of(1), token_classes::kNone);
   EXPECT_EQ(slots_.class_of(0), slots_.classes().of(0, /*may_end=*/false)); // at least one token comes first

@@ -83,8 +83,8 @@ TEST_P(search, gives_the_same_bits_in_any_company) {
   options.batch = 1;
   machine one(model);
   outcome alone = generate(one.session, sources, options);
-  for (auto [threads, apart] : {std::pair{1, false}, {2, false}, {3, false}, {7, false}, {1, true}, {2, true}, {3, true}, {7, true}}) {
-    auto many = apart ? machine::apart(model, threads) : std::make_unique<machine>(model, threads);
+  for (auto [threads, per_thread] : {std::pair{1, false}, {2, false}, {3, false}, {7, false}, {1, true}, {2, true}, {3, true}, {7, true}}) {
+    auto many = per_thread ? machine::per_thread(model, threads) : std::make_unique<machine>(model, threads);
     for (int batch : {0, 1, 2, 3}) {
       options.batch = batch;
       outcome got = generate(many->session, sources, options);
@@ -226,7 +226,7 @@ TEST_P(search, refuses_bad_sentences_and_goes_on) {
 
 TEST_P(search, refuses_sources_that_are_too_small) {
   sample::options model = plain();
-  model.least_source = 3;
+  model.min_source = 3;
   machine m(model);
   outcome got = generate(m.session, {{5, 6, 7}, {5}, {5, 6}, {5, 6, 7, 8}}, defaults());
   EXPECT_EQ(got.status, XF_INVALID_ARGUMENT);
@@ -236,7 +236,7 @@ TEST_P(search, refuses_sources_that_are_too_small) {
   EXPECT_EQ(generate_from(m.session, {{5, 6}}, defaults()).status, XF_INVALID_ARGUMENT);
   EXPECT_STREQ(xf_message(), "input 'src' has size 2 in dimension S; at least 3 is needed");
 
-  model.least_source = 0, model.least_batch = 2;
+  model.min_source = 0, model.min_batch = 2;
   machine several(model);
   EXPECT_EQ(generate(several.session, {{5}, {6}}, defaults()).status, XF_UNSUPPORTED);
   EXPECT_STREQ(xf_message(), "the model needs 2 sentences at once: it cannot be searched");

@@ -48,15 +48,15 @@ TEST_F(SentenceWindow, HasTheLongestInFront) {
   EXPECT_EQ(waiting(), (std::vector<int64_t>{1, 3, 4, 0, 2})); // of equal ones the first
   EXPECT_EQ(window_.length(0), 5);
   EXPECT_EQ(window_.length(4), 1);
-  window_.take(3);
+  window_.pop(3);
   EXPECT_EQ(waiting(), (std::vector<int64_t>{0, 2}));
   EXPECT_EQ(window_.length(1), 1);
 }
 
 TEST_F(SentenceWindow, LeavesOutWhatIsNotAccepted) {
-  std::vector<int64_t> asked;
-  window_.start(rows({2, 0, 1, 4}), 0, [&](int64_t sentence) { return asked.push_back(sentence), sentence % 2 == 0; });
-  EXPECT_EQ(asked, (std::vector<int64_t>{0, 1, 2, 3}));
+  std::vector<int64_t> visited;
+  window_.start(rows({2, 0, 1, 4}), 0, [&](int64_t sentence) { return visited.push_back(sentence), sentence % 2 == 0; });
+  EXPECT_EQ(visited, (std::vector<int64_t>{0, 1, 2, 3}));
   EXPECT_EQ(waiting(), (std::vector<int64_t>{0, 2}));
   window_.start(rows({2, 3}), 0, [](int64_t) { return false; });
   EXPECT_EQ(window_.waiting(), 0);

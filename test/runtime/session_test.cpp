@@ -314,13 +314,13 @@ TEST(options, are_initialised_as_far_as_the_caller_has_them) {
 
 TEST_F(session, runs_the_kernels_of_the_chosen_instruction_set) {
   constexpr int isas[] = {XF_ABI_BASELINE, XF_ABI_AVX2, XF_ABI_AVX512}; // which the sample has
-  for (int number = 0; number < 3 && xf::rt::detect_isa().has(isas[number]); ++number) {
-    open({}, 1, isas[number]);
-    EXPECT_STREQ(xf_session_isa(handle), xf::rt::isa_name(isas[number]));
+  for (int index = 0; index < 3 && xf::rt::detect_isa().has(isas[index]); ++index) {
+    open({}, 1, isas[index]);
+    EXPECT_STREQ(xf_session_isa(handle), xf::rt::isa_name(isas[index]));
     int32_t x[2] = {0, 0}, which[2] = {-1, -1};
     xf_tensor in = {"x", XF_I32, 1, {2}, x}, out = {"isa", XF_I32, 1, {2}, which};
     ASSERT_EQ(xf_run(handle, "which", &in, 1, &out, 1), XF_OK) << xf_message();
-    EXPECT_EQ(which[1], number);
+    EXPECT_EQ(which[1], index);
     TearDown();
     handle = nullptr, model = nullptr;
   }
@@ -366,7 +366,7 @@ TEST_P(allocations, are_none_while_running) {
   unlink(path.c_str());
 
   const int32_t prefix[] = {4, 5}, tokens[] = {7, 9};
-  int64_t told = 0;
+  int64_t received = 0;
   xf_generate_options plain;
   xf_generate_options_init(&plain, sizeof(plain));
   std::vector<std::pair<const char *, xf_generate_options>> searches;
@@ -393,7 +393,7 @@ TEST_P(allocations, are_none_while_running) {
   add("coverage", [](auto &s) { s.beam = s.n_best = 4, s.coverage_penalty = 0.5; });
   add("told of tokens", [&](auto &s) {
     s.on_token = [](void *context, int64_t, int32_t) { ++*static_cast<int64_t *>(context); };
-    s.token_context = &told;
+    s.token_context = &received;
   });
   add("scores of results", [&](auto &s) {
     s.targets = given.data(), s.target_offsets = given_offsets.data(), s.prefix = prefix, s.prefix_count = 2, s.coverage_penalty = 0.5;
@@ -415,7 +415,7 @@ TEST_P(allocations, are_none_while_running) {
       EXPECT_EQ(xf_test_allocations(), before) << name;
       EXPECT_EQ(std::max({many, few, encoded, entry}), XF_OK) << name << ": " << many << few << encoded << entry << " " << xf_message();
     }
-  EXPECT_GT(told, kSentences);
+  EXPECT_GT(received, kSentences);
   xf_shortlist_free(list);
 }
 

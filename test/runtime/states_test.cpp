@@ -32,7 +32,7 @@ TEST_F(states, lie_close_together) {
 
   layout.lay_out(*model, room(6, 3, 9));
   // [2 layers][6 rows][2][12 of 9 positions], four together; [6 rows][2]; [3 sentences][4]: of 4 bytes, layers of whole lines
-  const state_place &seen = layout.places[0], &scan = layout.places[1], &cross = layout.places[2];
+  const state_region &seen = layout.regions[0], &scan = layout.regions[1], &cross = layout.regions[2];
   EXPECT_EQ(seen.layers, 2u);
   EXPECT_EQ(seen.outer, 2u);
   EXPECT_EQ(seen.unit_positions, 4u);
@@ -79,18 +79,18 @@ TEST_F(states, of_different_types_never_share_memory) {
   std::shared_ptr<const xf::rt::model> of_types = open_model(typed.data(), typed.size());
 
   state_layout layout(*of_types);
-  uint64_t floats = layout.places[1].layer_stride, bytes = layout.bytes;
-  EXPECT_EQ(layout.places[1].offset, 0u);
-  EXPECT_EQ(layout.places[0].offset, floats);
-  EXPECT_EQ(layout.places[2].offset, floats + 2 * layout.places[0].layer_stride);
-  EXPECT_EQ(bytes, layout.places[2].offset + layout.places[2].layer_stride);
+  uint64_t floats = layout.regions[1].layer_stride, bytes = layout.bytes;
+  EXPECT_EQ(layout.regions[1].offset, 0u);
+  EXPECT_EQ(layout.regions[0].offset, floats);
+  EXPECT_EQ(layout.regions[2].offset, floats + 2 * layout.regions[0].layer_stride);
+  EXPECT_EQ(bytes, layout.regions[2].offset + layout.regions[2].layer_stride);
   for (auto [rows, sentences, target] : {std::array{1, 1, 1}, {2, 2, 9}, {16, 4, 40}, {1, 1, 40}}) {
     layout.lay_out(*of_types, room(rows, sentences, target));
-    EXPECT_EQ(layout.places[1].offset, 0u);
-    EXPECT_LE(layout.places[1].layer_stride, floats);
-    EXPECT_EQ(layout.places[0].offset, floats);
-    EXPECT_EQ(layout.places[2].offset, floats + 2 * layout.places[0].layer_stride);
-    EXPECT_LE(layout.places[2].offset + layout.places[2].layer_stride, bytes);
+    EXPECT_EQ(layout.regions[1].offset, 0u);
+    EXPECT_LE(layout.regions[1].layer_stride, floats);
+    EXPECT_EQ(layout.regions[0].offset, floats);
+    EXPECT_EQ(layout.regions[2].offset, floats + 2 * layout.regions[0].layer_stride);
+    EXPECT_LE(layout.regions[2].offset + layout.regions[2].layer_stride, bytes);
   }
 }
 
@@ -104,7 +104,7 @@ struct kept_results : search_sink {
 };
 
 TEST_F(states, carry_nothing_from_one_search_to_the_next) {
-  auto search = [](session &s, int64_t sentences, int64_t longest, int32_t beam, int32_t most) {
+  auto search = [](session &s, int64_t sentences, int64_t longest, int32_t beam, int32_t max_length) {
     std::vector<int32_t> ids;
     std::vector<int64_t> offsets = {0};
     for (int64_t i = 0; i < sentences; ++i) {
@@ -114,19 +114,19 @@ TEST_F(states, carry_nothing_from_one_search_to_the_next) {
     }
     search_options options;
     options.beam = options.best = beam;
-    options.max_length = most;
+    options.max_length = max_length;
     kept_results results;
     s.search()->generate({ids.data(), offsets.data(), sentences}, options, results);
     EXPECT_GE(results.found.size(), static_cast<size_t>(sentences));
     return results.found;
   };
   session used(model, {.threads = 2, .isa = XF_ABI_BASELINE});
-  for (auto [sentences, longest, beam, most] :
+  for (auto [sentences, longest, beam, max_length] :
        {std::array{1, 3, 1, 4}, {40, 12, 4, 40}, {2, 2, 4, 9}, {1, 1, 1, 1}, {9, 12, 2, -1}, {5, 6, 3, 17}, {5, 6, 3, 16}}) {
     session fresh(model, {.threads = 1, .isa = XF_ABI_BASELINE});
     std::fill_n(used.state_memory(), state_layout(*model).bytes, 0xff);
-    EXPECT_EQ(search(used, sentences, longest, beam, most), search(fresh, sentences, longest, beam, most))
-        << sentences << " sentences of at most " << longest << " tokens, " << beam << " beams, at most " << most << " tokens";
+    EXPECT_EQ(search(used, sentences, longest, beam, max_length), search(fresh, sentences, longest, beam, max_length))
+        << sentences << " sentences of at most " << longest << " tokens, " << beam << " beams, at most " << max_length << " tokens";
   }
 }
 

@@ -12,9 +12,9 @@ const rt::entry_info &entryOf(const rt::model &model, const ExplainedEntry &expl
   for (const rt::tensor_info &tensor : entry.inputs)
     for (size_t axis = 0; axis < tensor.dim.size(); ++axis)
       if (int dim = tensor.dimension(axis); dim >= 0)
-        if (const std::string &name = model.dims()[dim].name; explained.sizes.lookup(name) < tensor.least[axis])
+        if (const std::string &name = model.dims()[dim].name; explained.sizes.lookup(name) < tensor.min_sizes[axis])
           rt::fail(rt::status::invalid_argument, "entry '%s' needs at least %lld of dimension %s (--at %s=N)", entry.name.c_str(),
-                   static_cast<long long>(tensor.least[axis]), name.c_str(), name.c_str());
+                   static_cast<long long>(tensor.min_sizes[axis]), name.c_str(), name.c_str());
   return entry;
 }
 

@@ -42,9 +42,9 @@ public:
       memory.adopt(1 << 16, uint64_t(1) << 47);
     for (const rt::gpu_stage &stage : table.stages) {
       const rt::gpu_launch &chosen = rt::choose_launch(stage, views.data());
-      if (uint32_t blocks = rt::blocks_of(chosen.how, views.data()))
+      if (uint32_t blocks = rt::blocks_of(chosen.config, views.data()))
         rt::emulator::run_kernel(program.functions.find(functions[chosen.function])->second, memory,
-                                 {views.data(), table.views * sizeof(xf_abi_view), blocks, chosen.how.threads});
+                                 {views.data(), table.views * sizeof(xf_abi_view), blocks, chosen.config.threads});
     }
   }
 

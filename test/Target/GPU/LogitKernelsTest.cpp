@@ -227,7 +227,7 @@ void confirmDraws(SearchKernel &choose, SearchKernel &draw, const rt::sampling &
   std::memcpy(setting.data(), &how.temperature, sizeof(double));
   std::memcpy(setting.data() + 1, &how.top_p, sizeof(double));
   setting[2] = all ? 0 : how.top_k;
-  double leastDistance = how.least_distance();
+  double leastDistance = how.min_distance();
   std::memcpy(setting.data() + 3, &leastDistance, sizeof(double));
   for (int32_t g = 0; g < kSentences; ++g) {
     std::fill_n(&draws[g * kBeams], kBeams, random());
