@@ -73,7 +73,7 @@ public:
   }
 
 private:
-  int32_t dimNumber(StringRef name) {
+  int32_t dimIndex(StringRef name) {
     auto found = contents.codeModule.layout.dims.find(name);
     return found == contents.codeModule.layout.dims.end() ? -1 : int32_t(found->second);
   }
@@ -102,7 +102,7 @@ private:
     t.dtype = dtypeOf(shape.getElementType());
     t.rank = shape.getRank();
     for (unsigned d = 0; d < t.rank; ++d)
-      t.dim[d] = shape.isDynamicDim(d) ? -(int64_t(dimNumber(getDimName(shape, d))) + 1) : shape.getDimSize(d);
+      t.dim[d] = shape.isDynamicDim(d) ? -(int64_t(dimIndex(getDimName(shape, d))) + 1) : shape.getDimSize(d);
     return t;
   }
 
@@ -118,12 +118,12 @@ private:
       e.outputs = entry.getResultTypes().size();
       e.first_tensor = tensors.size();
       e.workspace_bytes = contents.codeModule.workspaces[i];
-      llvm::StringMap<int64_t> least = leastSizes(entry);
+      llvm::StringMap<int64_t> least = minSizes(entry);
       // What a step reads of a sentence, the entry that begins it has stored.
       if (entry.getKind() == EntryKind::begin)
         for (auto step : module.getOps<EntryOp>())
           if (step.getKind() == EntryKind::step)
-            for (auto &size : leastSizes(step))
+            for (auto &size : minSizes(step))
               least[size.getKey()] = std::max(least[size.getKey()], size.getValue());
       for (auto [a, type] : llvm::enumerate(entry.getArgumentTypes())) {
         tensors.push_back(tensor(entry.getArgName(a), type));
@@ -135,7 +135,7 @@ private:
       for (auto [r, type] : llvm::enumerate(entry.getResultTypes()))
         tensors.push_back(tensor(entry.getResultName(r), type));
       entries.push_back(e);
-      entryNumbers[entry.getSymName()] = i;
+      entryIndices[entry.getSymName()] = i;
     }
     header.entries = bytes.putTable<xf_abi_entry>(entries);
     header.tensors = bytes.putTable<xf_abi_tensor>(tensors);
@@ -225,11 +225,11 @@ private:
   static int32_t number(const ModuleRoles &roles, StringRef member, int32_t otherwise) {
     return static_cast<int32_t>(roles.integer(member).value_or(otherwise));
   }
-  int32_t entryNumber(const ModuleRoles &roles, StringRef member) {
-    auto found = entryNumbers.find(roles.name(member));
-    return found == entryNumbers.end() ? -1 : int32_t(found->second);
+  int32_t entryIndex(const ModuleRoles &roles, StringRef member) {
+    auto found = entryIndices.find(roles.name(member));
+    return found == entryIndices.end() ? -1 : int32_t(found->second);
   }
-  int32_t dim(const ModuleRoles &roles, StringRef member) { return roles.has(member) ? dimNumber(roles.name(member)) : -1; }
+  int32_t dim(const ModuleRoles &roles, StringRef member) { return roles.has(member) ? dimIndex(roles.name(member)) : -1; }
 
   void fillGenerate() {
     ModuleRoles roles(module, kGenerateAttr);
@@ -238,13 +238,13 @@ private:
     if (!roles.entry("step"))
       return;
     g.present = 1;
-    g.encode = entryNumber(roles, "encode");
-    g.begin = entryNumber(roles, "begin");
-    g.step = entryNumber(roles, "step");
-    g.choose = entryNumber(roles, "choose");
-    g.align = entryNumber(roles, "align");
-    g.packed_encode = entryNumber(roles, "packed_encode");
-    g.packed_begin = entryNumber(roles, "packed_begin");
+    g.encode = entryIndex(roles, "encode");
+    g.begin = entryIndex(roles, "begin");
+    g.step = entryIndex(roles, "step");
+    g.choose = entryIndex(roles, "choose");
+    g.align = entryIndex(roles, "align");
+    g.packed_encode = entryIndex(roles, "packed_encode");
+    g.packed_begin = entryIndex(roles, "packed_begin");
     EntryOp step = roles.entry("step");
     g.tokens_input = *step.findArg(roles.name("tokens"));
     g.logits_output = *step.findResult(roles.name("logits"));
@@ -252,7 +252,7 @@ private:
     auto tokens = cast<RankedTensorType>(step.getArgumentTypes()[g.tokens_input]);
     for (unsigned d = 0; d < 2; ++d)
       if (getDimName(tokens, d) != roles.name("batch"))
-        g.new_dim = dimNumber(getDimName(tokens, d));
+        g.new_dim = dimIndex(getDimName(tokens, d));
     g.start = number(roles, "start", -1);
     g.end = number(roles, "end", -1);
     SmallVector<int64_t> moreEnds = roles.integers("more_ends");
@@ -308,8 +308,8 @@ private:
       return;
     header.predict.present = 1;
     fillPredictDims(roles);
-    header.predict.entry = entryNumber(roles, "entry");
-    header.predict.packed = entryNumber(roles, "packed");
+    header.predict.entry = entryIndex(roles, "entry");
+    header.predict.packed = entryIndex(roles, "packed");
     header.predict.labels = roles.has("labels");
     header.predict.pad = number(roles, "pad", -1);
     EntryOp entry = roles.entry("entry");
@@ -334,7 +334,7 @@ private:
   ModuleOp module;
   Bytes bytes;
   xf_abi_image header{};
-  llvm::StringMap<int64_t> entryNumbers;
+  llvm::StringMap<int64_t> entryIndices;
 };
 
 } // namespace

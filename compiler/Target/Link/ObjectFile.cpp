@@ -71,8 +71,8 @@ public:
 
 private:
   void padTo(uint64_t alignment) { after.resize(llvm::alignTo(imageSize + after.size(), alignment) - imageSize); }
-  /// The place in the file of what is appended next.
-  uint64_t place() const { return XF_ABI_PAGE + imageSize + after.size(); }
+  /// The offset in the file of what is appended next.
+  uint64_t offset() const { return XF_ABI_PAGE + imageSize + after.size(); }
 
   Elf64_Shdr &declare(Section section, const char *title, uint32_t type, uint64_t flags, uint64_t alignment) {
     Elf64_Shdr &header = headers[section];
@@ -87,7 +87,7 @@ private:
   Elf64_Shdr &begin(Section section, const char *title, uint32_t type, uint64_t flags, uint64_t alignment) {
     padTo(alignment);
     Elf64_Shdr &header = declare(section, title, type, flags, alignment);
-    header.sh_offset = place();
+    header.sh_offset = offset();
     return header;
   }
 
@@ -119,7 +119,7 @@ private:
   Elf64_Ehdr addSectionHeaders() {
     padTo(8);
     Elf64_Ehdr header{};
-    header.e_shoff = place();
+    header.e_shoff = offset();
     for (const Elf64_Shdr &section : headers)
       append(after, section);
     memcpy(header.e_ident, ElfMagic, 4);
@@ -159,8 +159,8 @@ std::string modelIdentifier(mlir::ModuleOp module) {
 static std::string describe(llvm::StringRef name, mlir::Type type) {
   auto tensor = llvm::cast<mlir::RankedTensorType>(type);
   mlir::Type element = tensor.getElementType();
-  const char *word = element.isF32() ? "f32" : element.isInteger(1) ? "bool" : "i32";
-  return fmt::format("{}: {}{}", name.str(), word, describeShape(tensor));
+  const char *dtype = element.isF32() ? "f32" : element.isInteger(1) ? "bool" : "i32";
+  return fmt::format("{}: {}{}", name.str(), dtype, describeShape(tensor));
 }
 
 std::string writeHeader(mlir::ModuleOp module, bool library) {
@@ -168,7 +168,7 @@ std::string writeHeader(mlir::ModuleOp module, bool library) {
   std::string text = fmt::format("/* The model {0}, compiled by xfc. Link {1}\n *\n", name,
                                  library ? "the library beside this file." : "the object beside this file and xf's runtime.");
   text += " * Entries for xf_run:\n";
-  llvm::StringSet<> told; // dimensions
+  llvm::StringSet<> mentioned; // dimensions
   for (auto entry : module.getOps<EntryOp>()) {
     if (entry.getKind() != EntryKind::full)
       continue;
@@ -179,14 +179,14 @@ std::string writeHeader(mlir::ModuleOp module, bool library) {
       outputs.push_back(describe(entry.getResultName(i), type));
     for (mlir::Type type : llvm::concat<const mlir::Type>(entry.getArgumentTypes(), entry.getResultTypes()))
       for (llvm::StringRef dim : getDimNames(llvm::cast<mlir::RankedTensorType>(type)))
-        told.insert(dim);
+        mentioned.insert(dim);
     text += fmt::format(" *   {}({}) -> {}\n", entry.getSymName().str(), fmt::join(inputs, ", "), fmt::join(outputs, ", "));
   }
   if (auto bounds = module->getAttrOfType<mlir::DictionaryAttr>(kBoundsAttr)) {
     ModuleRoles generate(module, kGenerateAttr);
     std::vector<std::string> list;
     for (auto bound : bounds) {
-      if (!told.contains(bound.getName())) // the compiler's own, of the step and of packed sentences
+      if (!mentioned.contains(bound.getName())) // the compiler's own, of the step and of packed sentences
         continue;
       list.push_back(fmt::format("{} {}", bound.getName().str(), llvm::cast<mlir::IntegerAttr>(bound.getValue()).getInt()));
       if (bound.getName() == generate.name("batch") && generate.beams() > 1)

@@ -44,12 +44,12 @@ struct Tensor {
   bool isKnown = false;                          // from these, once it is its turn
 
   bool hasColumns() const { return rows && rows->hasColumns(); }
-  /// Elements for each number along the first dimension.
+  /// Elements for each index along the first dimension.
   int64_t width() const { return ShapedType::getNumElements(type.getShape().drop_front()); }
 };
 
 struct Piece {
-  size_t number = 0;
+  size_t index = 0;
   const Tensor *tensor = nullptr;
   int64_t first = 0, count = 0; // of its elements
   // Memory that the next one takes over.
@@ -62,14 +62,14 @@ struct Piece {
 class Tensors {
 public:
   Tensors(const DataLayout &layout, llvm::ArrayRef<StoredParameter> stored) {
-    for (auto &[op, place] : layout.weights) {
+    for (auto &[op, placement] : layout.weights) {
       if (auto weight = dyn_cast<WeightOp>(op)) {
-        add(weight, place);
+        add(weight, placement);
         continue;
       }
-      int64_t number = 0;
+      int64_t index = 0;
       forEachIndices(cast<ParameterOp>(op), [&](llvm::ArrayRef<int64_t> indices) {
-        add(cast<ParameterOp>(op), indices, place.offset + place.stride * number++);
+        add(cast<ParameterOp>(op), indices, placement.offset + placement.stride * index++);
       });
     }
     for (const StoredParameter &parameter : stored)
@@ -85,12 +85,12 @@ private:
     list.push_back({offset, type, Float32Type::get(type.getContext()), parameter, SmallVector<int64_t>(indices)});
   }
 
-  void add(WeightOp weight, const Placement &place) {
+  void add(WeightOp weight, const Placement &placement) {
     auto type = weight.getTensorType();
-    Tensor tensor{.offset = place.offset, .type = type, .element = type.getElementType(), .weight = weight, .rows = findRows(weight)};
+    Tensor tensor{.offset = placement.offset, .type = type, .element = type.getElementType(), .weight = weight, .rows = findRows(weight)};
     if (tensor.rows && tensor.rows->quantize)
       findResults(tensor);
-    for (; tensor.layer < place.layers; ++tensor.layer, tensor.offset += place.stride)
+    for (; tensor.layer < placement.layers; ++tensor.layer, tensor.offset += placement.stride)
       list.push_back(tensor);
   }
 
@@ -172,15 +172,15 @@ private:
       ++next, nextElement = 0;
     if (next == tensors.end() || hasFailed)
       return false;
-    piece.number = taken++;
+    piece.index = taken++;
     piece.tensor = next;
     piece.first = nextElement;
-    piece.count = std::min(next->type.getNumElements() - nextElement, mostElements(*next));
+    piece.count = std::min(next->type.getNumElements() - nextElement, maxElements(*next));
     nextElement += piece.count;
     return true;
   }
 
-  int64_t mostElements(const Tensor &tensor) {
+  int64_t maxElements(const Tensor &tensor) {
     if (tensor.parameter)
       return kPiece;
     if (tensor.isKnown || isOnePiece(tensor))
@@ -226,7 +226,7 @@ private:
   void write(Piece &piece, llvm::Error error) {
     const Tensor &tensor = *piece.tensor;
     std::unique_lock lock(writing);
-    turn.wait(lock, [&] { return written == piece.number; });
+    turn.wait(lock, [&] { return written == piece.index; });
     if (!error && tensor.isKnown)
       error = pack(piece, tensor.results->get(tensor.rows->result, tensor.layer));
     if (hasFailed) {

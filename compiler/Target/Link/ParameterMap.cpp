@@ -60,11 +60,11 @@ std::string key(StringRef symbol, ArrayRef<int64_t> indices) {
 
 bool covers(SmallVector<xf_abi_segment> segments, uint64_t rows) {
   llvm::sort(segments, [](auto &a, auto &b) { return a.row < b.row; });
-  uint64_t known = 0;
+  uint64_t covered = 0;
   for (auto &segment : segments)
-    if (segment.row <= known)
-      known = std::max(known, segment.row + segment.rows);
-  return known >= rows;
+    if (segment.row <= covered)
+      covered = std::max(covered, segment.row + segment.rows);
+  return covered >= rows;
 }
 
 /// What weights store of one parameter.
@@ -73,7 +73,7 @@ struct Stored {
   bool isReadOtherwise = false; // by a weight that is no copy of its rows: rounded rows do not tell what that computes
 };
 
-/// The segments that give the parameter back: its numbers if they are all there, else what they were rounded to.
+/// The segments that give the parameter back: its values if they are all there, else what they were rounded to.
 SmallVector<xf_abi_segment> chooseSegments(const Stored &stored, uint64_t rows) {
   SmallVector<xf_abi_segment> exact;
   llvm::copy_if(stored.segments, std::back_inserter(exact), [](const xf_abi_segment &segment) { return segment.dtype == XF_ABI_F32; });
@@ -90,12 +90,13 @@ SmallVector<xf_abi_segment> chooseSegments(const Stored &stored, uint64_t rows) 
 
 std::vector<StoredParameter> mapParameters(ModuleOp module, const DataLayout &layout, int64_t &bytes) {
   llvm::StringMap<Stored> parameters;
-  for (auto &[op, place] : layout.weights) {
+  for (auto &[op, placement] : layout.weights) {
     if (auto parameter = dyn_cast<ParameterOp>(op)) {
-      int64_t number = 0;
+      int64_t index = 0;
       forEachIndices(parameter, [&](ArrayRef<int64_t> indices) {
         parameters[key(parameter.getSymName(), indices)].segments.push_back(
-            {0, uint64_t(rowCount(parameter.getTensorType())), uint64_t(place.offset + place.stride * number++), 0, XF_ABI_PLAIN, XF_ABI_F32, 0});
+            {0, uint64_t(rowCount(parameter.getTensorType())), uint64_t(placement.offset + placement.stride * index++), 0, XF_ABI_PLAIN, XF_ABI_F32,
+             0});
       });
       continue;
     }
@@ -121,7 +122,7 @@ std::vector<StoredParameter> mapParameters(ModuleOp module, const DataLayout &la
     // Scales and sums of a quantised matrix say nothing that its elements do not.
     bool isBesideElements = false;
     weight.walk([&](QuantizeOp quantize) { isBesideElements |= quantize->getResult(0).use_empty(); });
-    for (int64_t layer = 0; layer < place.layers; ++layer) {
+    for (int64_t layer = 0; layer < placement.layers; ++layer) {
       weight.walk([&](ParamOp param) {
         if (!copied.contains(param) && !isBesideElements)
           parameters[keyAt(param, layer)].isReadOtherwise = true;
@@ -130,7 +131,7 @@ std::vector<StoredParameter> mapParameters(ModuleOp module, const DataLayout &la
         uint32_t packing = piece.isTransposed ? XF_ABI_COLUMN_PANELS : isPacked ? XF_ABI_PANELS : XF_ABI_PLAIN;
         int64_t rows = piece.isTransposed ? rowCount(cast<RankedTensorType>(piece.param.getType())) : piece.rows;
         parameters[keyAt(piece.param, layer)].segments.push_back({uint64_t(piece.row), uint64_t(rows),
-                                                                 uint64_t(place.offset + place.stride * layer),
+                                                                 uint64_t(placement.offset + placement.stride * layer),
                                                                  uint64_t(piece.at), packing, dtype,
                                                                  uint64_t(scales.offset + scales.stride * layer)});
       }

@@ -8,7 +8,7 @@ using namespace mlir::xf;
 namespace xf {
 
 RowResults::RowResults(QuantizeOp quantize, int64_t layers)
-    : layers(layers), height(typeOf(quantize.getX()).getDimSize(0)), depth(typeOf(quantize.getX()).getDimSize(1)), toWords(quantize.isToInt16()) {}
+    : layers(layers), height(typeOf(quantize.getX()).getDimSize(0)), depth(typeOf(quantize.getX()).getDimSize(1)), toInt16(quantize.isToInt16()) {}
 
 void RowResults::keep(unsigned result) {
   Kind kind = kindOf(result);
@@ -20,7 +20,7 @@ void RowResults::keep(unsigned result) {
 void RowResults::quantize(llvm::ArrayRef<float> rows, int64_t layer, int64_t first, std::vector<float> &elements) {
   elements.resize(rows.size());
   for (int64_t r = 0; r * depth < int64_t(rows.size()); ++r) {
-    QuantizedRow row(rows.slice(r * depth, depth), toWords);
+    QuantizedRow row(rows.slice(r * depth, depth), toInt16);
     llvm::copy(row.getElements(), elements.begin() + r * depth);
     auto note = [&](Kind kind, auto value) {
       if (!kept[kind].empty())

@@ -11,7 +11,7 @@ class RowResults {
 public:
   RowResults(mlir::xf::QuantizeOp quantize, int64_t layers);
 
-  /// Says that a weight will ask for a result of `quantize`.
+  /// Says that a weight will request a result of `quantize`.
   void keep(unsigned result);
   /// Makes elements of some rows of a layer, from row `first` on, and notes what is kept of them. Others may be made elsewhere at the same time.
   void quantize(llvm::ArrayRef<float> rows, int64_t layer, int64_t first, std::vector<float> &elements);
@@ -22,13 +22,13 @@ public:
 
 private:
   enum Kind { elements, scales, sums, lengths, errors, mean, kinds };
-  /// Words have no sums.
-  Kind kindOf(unsigned result) const { return Kind(toWords && result >= sums ? result + 1 : result); }
+  /// int16 have no sums.
+  Kind kindOf(unsigned result) const { return Kind(toInt16 && result >= sums ? result + 1 : result); }
   int64_t countOf(Kind kind) const { return kind == mean ? depth : height; }
 
   int64_t layers, height, depth; // of the matrix
-  bool toWords;
-  std::vector<float> kept[kinds]; // of all layers; empty: not asked for
+  bool toInt16;
+  std::vector<float> kept[kinds]; // of all layers; empty: not requested
   std::vector<MeanRow> means;     // of each layer
 };
 

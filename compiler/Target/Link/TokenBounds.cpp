@@ -23,10 +23,10 @@ static Value origin(Value ids) {
   }
 }
 
-int64_t tokenBound(EntryOp entry, unsigned number) {
+int64_t tokenBound(EntryOp entry, unsigned argIndex) {
   int64_t bound = 0;
   entry.walk([&](EmbedOp embed) {
-    if (origin(embed.getIds()) != entry.getBody().getArgument(number))
+    if (origin(embed.getIds()) != entry.getBody().getArgument(argIndex))
       return;
     int64_t rows = cast<RankedTensorType>(embed.getTable().getType()).getDimSize(0);
     bound = bound == 0 ? rows : std::min(bound, rows);
@@ -34,7 +34,7 @@ int64_t tokenBound(EntryOp entry, unsigned number) {
   return bound;
 }
 
-llvm::StringMap<int64_t> leastSizes(EntryOp entry) {
+llvm::StringMap<int64_t> minSizes(EntryOp entry) {
   llvm::StringMap<int64_t> least;
   auto reads = [&](Value tensor, unsigned d, int64_t last) {
     auto type = cast<RankedTensorType>(tensor.getType());

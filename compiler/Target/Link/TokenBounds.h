@@ -8,11 +8,11 @@
 
 namespace xf {
 
-/// The smallest number of rows of any table that argument `number` of `entry` indexes; 0 if it indexes none.
-int64_t tokenBound(mlir::xf::EntryOp entry, unsigned number);
+/// The smallest number of rows of any table that argument `argIndex` of `entry` indexes; 0 if it indexes none.
+int64_t tokenBound(mlir::xf::EntryOp entry, unsigned argIndex);
 
 /// The smallest size of each named dimension of which `entry` reads positions of its own choice.
-llvm::StringMap<int64_t> leastSizes(mlir::xf::EntryOp entry);
+llvm::StringMap<int64_t> minSizes(mlir::xf::EntryOp entry);
 
 } // namespace xf
 

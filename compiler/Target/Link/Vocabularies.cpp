@@ -17,11 +17,11 @@ namespace xf {
 /// What one is called where it is subwords.
 static StringRef subwordsName(const Vocabulary &vocabulary) { return vocabulary.isTable ? "tokenizer" : "SentencePiece model"; }
 
-static llvm::Error check(StringRef which, const Vocabulary &vocabulary, int64_t most) {
+static llvm::Error check(StringRef which, const Vocabulary &vocabulary, int64_t maxTokens) {
   StringRef text = vocabulary.tokens;
-  if (text.empty() && most > 0 && vocabulary.pieces > most)
+  if (text.empty() && maxTokens > 0 && vocabulary.pieces > maxTokens)
     return makeError("the {} {} has {} {}, but the model has {} {} tokens", which.str(), subwordsName(vocabulary).str(), vocabulary.pieces,
-                     vocabulary.isTable ? "tokens" : "pieces", most, which.str());
+                     vocabulary.isTable ? "tokens" : "pieces", maxTokens, which.str());
   if (text.empty())
     return llvm::Error::success();
   size_t offset = 0;
@@ -29,14 +29,14 @@ static llvm::Error check(StringRef which, const Vocabulary &vocabulary, int64_t 
     return makeError("the {} vocabulary: line {} is not UTF-8", which.str(), text.take_front(offset).count('\n') + 1);
   int64_t lines = text.count('\n') + !text.ends_with("\n");
   // Other programs' vocabularies have counts or scores beside the tokens, with which no token would be found.
-  for (auto [rest, number] = std::pair(text, int64_t(1)); !rest.empty(); ++number) {
+  for (auto [rest, lineNumber] = std::pair(text, int64_t(1)); !rest.empty(); ++lineNumber) {
     auto [line, behind] = rest.split('\n');
     if (line.contains('\t') && line.rtrim('\r') != "\t")
-      return makeError("the {} vocabulary: line {} holds a tab; a line is a token and nothing else", which.str(), number);
+      return makeError("the {} vocabulary: line {} holds a tab; a line is a token and nothing else", which.str(), lineNumber);
     rest = behind;
   }
-  if (most > 0 && lines > most)
-    return makeError("the {} vocabulary has {} lines, but the model has {} {} tokens", which.str(), lines, most, which.str());
+  if (maxTokens > 0 && lines > maxTokens)
+    return makeError("the {} vocabulary has {} lines, but the model has {} {} tokens", which.str(), lines, maxTokens, which.str());
   return llvm::Error::success();
 }
 
@@ -62,15 +62,15 @@ static StringRef whyUnused(bool isSource, const Vocabulary &vocabulary, const Mo
 
 /// The smallest table that any of the entry's tokens look up, their types (empty: none) not counted; 0 if there is none.
 static int64_t sourceTokens(EntryOp entry, StringRef types) {
-  int64_t least = 0;
+  int64_t smallest = 0;
   for (auto [i, type] : llvm::enumerate(entry.getArgumentTypes())) {
     if (!types.empty() && entry.getArgName(i) == types)
       continue;
     int64_t bound = cast<RankedTensorType>(type).getElementType().isInteger(32) ? tokenBound(entry, i) : 0;
     if (bound > 0)
-      least = least == 0 ? bound : std::min(least, bound);
+      smallest = smallest == 0 ? bound : std::min(smallest, bound);
   }
-  return least;
+  return smallest;
 }
 
 /// The last dimension of the entry's result of that name.
@@ -84,12 +84,12 @@ namespace {
 /// Says of each token that a description names whether the model has it.
 class NamedTokens {
 public:
-  /// `directive` names the tokens `keys`, of the `most` that `entry` has to do with (0: not known).
-  void check(EntryOp entry, const ModuleRoles &directive, StringRef name, ArrayRef<StringRef> keys, int64_t most, StringRef which) {
+  /// `directive` names the tokens `keys`, of the `maxTokens` that `entry` has to do with (0: not known).
+  void check(EntryOp entry, const ModuleRoles &directive, StringRef name, ArrayRef<StringRef> keys, int64_t maxTokens, StringRef which) {
     for (StringRef key : keys)
       for (int64_t id : directive.integers(key))
-        if (entry && most > 0 && id >= most)
-          refuse(directive, key, entry) << "'" << key << "' of " << name << " is " << id << ", but the model has " << most << " " << which << " tokens";
+        if (entry && maxTokens > 0 && id >= maxTokens)
+          refuse(directive, key, entry) << "'" << key << "' of " << name << " is " << id << ", but the model has " << maxTokens << " " << which << " tokens";
   }
 
   /// What goes around a text: the padding is hidden from the model, wherever it stands.
@@ -144,15 +144,15 @@ public:
 private:
   /// Of the argument of that name; 0 if there is none.
   static int64_t boundOf(EntryOp entry, StringRef argument) {
-    auto place = entry ? entry.findArg(argument) : std::nullopt;
-    return place ? tokenBound(entry, *place) : 0;
+    auto index = entry ? entry.findArg(argument) : std::nullopt;
+    return index ? tokenBound(entry, *index) : 0;
   }
   InFlightDiagnostic refuse(EntryOp entry) { return refuse(entry.getLoc()); }
   /// At the directive's argument `key`, where that is known.
   InFlightDiagnostic refuse(const ModuleRoles &directive, StringRef key, EntryOp entry) { return refuse(directive.locOf(key, entry.getLoc())); }
-  InFlightDiagnostic refuse(Location place) {
+  InFlightDiagnostic refuse(Location loc) {
     good = false;
-    return emitError(place);
+    return emitError(loc);
   }
 
   bool good = true;

@@ -17,7 +17,7 @@ using mlir::xf::WeightOp;
 
 namespace {
 
-/// Numbers that depend on the parameter and the place; notes what is read.
+/// Values that depend on the parameter and the position; notes what is read.
 class NotingSource : public ParameterSource {
 public:
   explicit NotingSource(bool wantsOrder) : wantsOrder(wantsOrder) {}
@@ -58,9 +58,9 @@ struct Model {
     for (auto weight : module->getOps<WeightOp>()) {
       auto type = weight.getTensorType();
       int64_t bytes = elementsOf(type, weight.getLayout()).upperBound(*module) * type.getElementTypeBitWidth() / 8;
-      Placement place{layout.weightBytes, static_cast<int64_t>(llvm::alignTo(bytes, 64)), static_cast<int64_t>(weight.getLayers())};
-      layout.weights[weight] = place;
-      layout.weightBytes += place.stride * place.layers;
+      Placement placement{layout.weightBytes, static_cast<int64_t>(llvm::alignTo(bytes, 64)), static_cast<int64_t>(weight.getLayers())};
+      layout.weights[weight] = placement;
+      layout.weightBytes += placement.stride * placement.layers;
     }
   }
 
@@ -75,18 +75,18 @@ struct Model {
   /// The same, element by element, from what the interpreter makes of each whole weight.
   std::string expected(ParameterSource &source) {
     std::string bytes(layout.weightBytes, '\0');
-    for (auto &[op, place] : layout.weights) {
+    for (auto &[op, placement] : layout.weights) {
       auto weight = llvm::cast<WeightOp>(op);
       auto type = weight.getTensorType();
       mlir::Type element = type.getElementType();
       int64_t width = type.getRank() == 2 ? type.getDimSize(1) : 1, group = mlir::xf::panelGroup(element), depth = llvm::alignTo(width, group);
       bool isPacked = weight.getLayout() == mlir::xf::Layout::panels;
       std::vector<float> values(type.getNumElements());
-      for (int64_t layer = 0; layer < place.layers; ++layer) {
+      for (int64_t layer = 0; layer < placement.layers; ++layer) {
         EXPECT_EQ(llvm::toString(evaluateWeight(weight, layer, source, values)), "");
         for (int64_t i = 0; i < static_cast<int64_t>(values.size()); ++i) {
           int64_t n = i / width, k = i % width;
-          put(bytes, place.offset + layer * place.stride, isPacked ? ((n / 16 * depth + k / group * group) * 16 + n % 16 * group + k % group) : i, values[i],
+          put(bytes, placement.offset + layer * placement.stride, isPacked ? ((n / 16 * depth + k / group * group) * 16 + n % 16 * group + k % group) : i, values[i],
               element);
         }
       }
@@ -96,7 +96,7 @@ struct Model {
 
 private:
   static void put(std::string &bytes, int64_t start, int64_t index, float value, mlir::Type element) {
-    auto store = [&](auto number) { memcpy(bytes.data() + start + index * sizeof(number), &number, sizeof(number)); };
+    auto store = [&](auto value) { memcpy(bytes.data() + start + index * sizeof(value), &value, sizeof(value)); };
     if (element.isInteger(8))
       store(static_cast<int8_t>(value));
     else if (element.isInteger(16))
@@ -151,9 +151,9 @@ const std::string kReadTable = "%t = xf.param @table : tensor<5000x70xf32>";
 TEST(PackingTest, ResultsOfRowsAreFoundWithTheElements) {
   std::string bytes = quantised("bytes", "5000", "layers 1", kReadTable,
                                 {"tensor<5000x70xi8>", "tensor<5000xf32>", "tensor<5000xi32>", "tensor<5000xf32>", "tensor<5000xf32>", "tensor<70xf32>"});
-  std::string words = quantised("words", "5000", "layers 1", kReadTable,
+  std::string int16 = quantised("words", "5000", "layers 1", kReadTable,
                                 {"tensor<5000x70xi16>", "tensor<5000xf32>", "tensor<5000xf32>", "tensor<5000xf32>", "tensor<70xf32>"});
-  expectPacked(kTable + weight("whole", "tensor<5000x70xf32>", "layers 1 layout panels", kReadTable, "%t") + bytes + words, {{"'table'", 3 * 350000}});
+  expectPacked(kTable + weight("whole", "tensor<5000x70xf32>", "layers 1 layout panels", kReadTable, "%t") + bytes + int16, {{"'table'", 3 * 350000}});
 }
 
 TEST(PackingTest, LayersHaveTheirOwn) {
