@@ -19,7 +19,7 @@ bool dependsOn(Value value, Value source) {
 }
 
 /// Of a sum that is analysed; what people write has two or three.
-static constexpr int64_t kMostTerms = 64;
+static constexpr int64_t kMaxTerms = 64;
 
 /// Adds factor * value, taken apart into `room` terms at most. Sizes are far from overflow, so casts between integers keep values if
 /// these have bits enough for any position.
@@ -48,7 +48,7 @@ static void addLinear(LinearForm &sum, Value value, int64_t factor, int64_t &roo
 
 bool follows(Value index, Value source) {
   LinearForm sum;
-  int64_t room = kMostTerms, factor = 0;
+  int64_t room = kMaxTerms, factor = 0;
   addLinear(sum, index, 1, room);
   for (auto [value, factorOfValue] : sum.terms) {
     if (value == source)
@@ -92,7 +92,7 @@ static std::optional<Bound> findBound(arith::CmpIOp compare, Value key) {
   auto [sign, slack] = *inequality;
   // The key comes with the factor 1 (an end), or -1.
   LinearForm difference;
-  int64_t room = kMostTerms;
+  int64_t room = kMaxTerms;
   addLinear(difference, compare.getLhs(), sign, room);
   addLinear(difference, compare.getRhs(), -sign, room);
   int64_t factorOfKey = 0;

@@ -22,7 +22,7 @@ CodeBuilder::CodeBuilder(ModuleOp module, StringRef name, ArrayRef<Type> argumen
   setInsertionPointToStart(function_.addEntryBlock(*this));
 }
 
-Value CodeBuilder::no() { return create<arith::ConstantIntOp>(getI1Type(), 0); }
+Value CodeBuilder::falseValue() { return create<arith::ConstantIntOp>(getI1Type(), 0); }
 Value CodeBuilder::isNot(Value condition) { return create<arith::XOrIOp>(condition, create<arith::ConstantIntOp>(getI1Type(), 1)); }
 Value CodeBuilder::both(Value a, Value b) {
   if (!a || !b)
@@ -45,10 +45,10 @@ Value CodeBuilder::real(Type type, double value) { return constantOf(*this, type
 Value CodeBuilder::splat(Value value) { return createOrFold<vector::BroadcastOp>(vectorOf(value.getType()), value); }
 Value CodeBuilder::splatF32(double value) { return splat(f32(value)); }
 Value CodeBuilder::lanes() {
-  SmallVector<int32_t> numbers;
+  SmallVector<int32_t> indices;
   for (int32_t i = 0; i < kLanes; ++i)
-    numbers.push_back(i);
-  return create<arith::ConstantOp>(getI32VectorAttr(numbers));
+    indices.push_back(i);
+  return create<arith::ConstantOp>(getI32VectorAttr(indices));
 }
 
 Value CodeBuilder::add(Value a, Value b) { return createOrFold<arith::AddIOp>(a, b); }
@@ -69,15 +69,15 @@ Value CodeBuilder::toI64(Value integer) {
   return create<arith::ExtSIOp>(getI64Type(), integer);
 }
 
-Value CodeBuilder::unknown(Value value) {
+Value CodeBuilder::opaque(Value value) {
   StringRef sameRegister = mlir::isa<VectorType>(value.getType()) ? "=v,0" : "=r,0";
   return create<LLVM::InlineAsmOp>(TypeRange(value.getType()), value, "", sameRegister, /*has_side_effects=*/false,
                                    /*is_align_stack=*/false, LLVM::TailCallKind::None, LLVM::AsmDialectAttr(), ArrayAttr())
       .getResult(0);
 }
 
-std::pair<Value, Value> CodeBuilder::part(Value total, Value number, Value parts) {
-  Value begin = div(mul(total, number), parts), end = div(mul(total, add(number, 1)), parts);
+std::pair<Value, Value> CodeBuilder::part(Value total, Value index, Value parts) {
+  Value begin = div(mul(total, index), parts), end = div(mul(total, add(index, 1)), parts);
   return {begin, end};
 }
 

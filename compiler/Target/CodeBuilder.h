@@ -54,20 +54,20 @@ public:
   /// All lanes `value`.
   Value splat(Value value);
   Value splatF32(double value);
-  /// The lanes' numbers 0 … 15 as i32.
+  /// The lanes' indices 0 … 15 as i32.
   Value lanes();
 
   // i64 arithmetic, folded where constant.
   Value add(Value a, Value b);
   Value sub(Value a, Value b);
   Value mul(Value a, Value b);
-  Value div(Value a, Value b); // of numbers that are not negative
+  Value div(Value a, Value b); // of integers that are not negative
   Value rem(Value a, Value b);
   Value min(Value a, Value b);
   Value max(Value a, Value b);
   Value less(Value a, Value b); // i1, as the next
   Value equal(Value a, Value b);
-  Value no(); // false
+  Value falseValue();
   Value isNot(Value condition);
   Value both(Value a, Value b); // null: what always holds
   Value either(Value a, Value b);
@@ -78,10 +78,10 @@ public:
   Value div(Value a, int64_t b) { return div(a, i64(b)); }
   Value rem(Value a, int64_t b) { return rem(a, i64(b)); }
   Value toI64(Value integer); // from i32 (signed) or index
-  /// `value` (a number, an address, or with AVX-512 a vector) made opaque to LLVM, which keeps it in a register as it is. No instruction.
-  Value unknown(Value value);
-  /// Part `number` of 0 … `total`, split into `parts` as equal as can be: its begin and its end.
-  std::pair<Value, Value> part(Value total, Value number, Value parts);
+  /// `value` (an integer, an address, or with AVX-512 a vector) made opaque to LLVM, which keeps it in a register as it is. No instruction.
+  Value opaque(Value value);
+  /// Part `index` of 0 … `total`, split into `parts` as equal as can be: its begin and its end.
+  std::pair<Value, Value> part(Value total, Value index, Value parts);
 
   // Control.
   using LoopBody = llvm::function_ref<void(Value)>;
@@ -117,7 +117,7 @@ public:
   /// 16 neighbours. With `count`, the first `count` (0 … 16) of them, other lanes 0, and only those are touched.
   Value loadVector(Type element, Value address, Value count = nullptr);
   void storeVector(Value vector, Value address, Value count = nullptr);
-  /// 16 elements, of which `load` takes a lane's number and gives its element; with `count` as loadVector.
+  /// 16 elements, of which `load` takes a lane's index and gives its element; with `count` as loadVector.
   Value gather(Type element, Value count, llvm::function_ref<Value(Value)> load);
   /// 16 elements `stride` apart. `constantStride` is what is known of it (ShapedType::kDynamic: nothing); 0 repeats
   /// one element, 1 is loadVector.
@@ -133,7 +133,7 @@ protected:
   CodeBuilder(mlir::ModuleOp module, Isa isa, mlir::Location location);
 
 private:
-  /// Runs the body for each of the first `count` lanes with its number.
+  /// Runs the body for each of the first `count` lanes with its index.
   void forLanes(Value count, LoopBody body);
   /// Whether a masked move of a vector is an instruction, or a constant choice of moves.
   bool hasMaskedMove(Type element, Value count);

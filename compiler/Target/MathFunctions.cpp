@@ -88,8 +88,8 @@ static Value remainder(CodeBuilder &b, Value x, Value y) {
   Type wide = typeLike(x, b.getF64Type());
   Value left = b.create<math::AbsFOp>(b.create<arith::ExtFOp>(wide, x)), size = b.create<math::AbsFOp>(b.create<arith::ExtFOp>(wide, y));
   constexpr int kBits = 29;
-  for (int power = 277 / kBits * kBits; power >= 0; power -= kBits) {
-    Value divisor = mul(b, size, constantLike(b, std::ldexp(1.0, power), size));
+  for (int exponent = 277 / kBits * kBits; exponent >= 0; exponent -= kBits) {
+    Value divisor = mul(b, size, constantLike(b, std::ldexp(1.0, exponent), size));
     Value whole = b.create<math::TruncOp>(b.create<arith::DivFOp>(left, divisor));
     Value less = sub(b, left, mul(b, whole, divisor));
     // A quotient just below an integer may have been rounded up to it.
@@ -126,15 +126,15 @@ static Value exp2Wide(CodeBuilder &b, Value x) {
   return mul(b, polynomial(b, r, series), b.create<arith::BitcastOp>(x.getType(), factor));
 }
 
-/// The number that all elements of `value` are, if it is a constant.
+/// The scalar that all elements of `value` are, if it is a constant.
 static std::optional<double> constantOf(Value value) {
-  FloatAttr number;
+  FloatAttr attr;
   DenseElementsAttr splat;
   if (matchPattern(value, m_Constant(&splat)) && splat.isSplat())
-    number = splat.getSplatValue<FloatAttr>();
+    attr = splat.getSplatValue<FloatAttr>();
   else
-    matchPattern(value, m_Constant(&number));
-  return number ? std::optional(number.getValueAsDouble()) : std::nullopt;
+    matchPattern(value, m_Constant(&attr));
+  return attr ? std::optional(attr.getValueAsDouble()) : std::nullopt;
 }
 
 /// x^e, if multiplications, divisions or a root are enough; else null.

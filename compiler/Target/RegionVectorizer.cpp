@@ -9,7 +9,7 @@ namespace xf::codegen {
 
 void RegionVectorizer::bindLanes(Value value, Value base) {
   Value first = b.splat(b.create<arith::TruncIOp>(b.getI32Type(), base));
-  known[value] = b.create<arith::AddIOp>(first, b.lanes());
+  mapping[value] = b.create<arith::AddIOp>(first, b.lanes());
 }
 
 Value RegionVectorizer::toVector(Value value, bool wide) {
@@ -21,13 +21,13 @@ Value RegionVectorizer::toVector(Value value, bool wide) {
 }
 
 Value RegionVectorizer::emit(Value value) {
-  if (Value found = known.lookup(value))
+  if (Value found = mapping.lookup(value))
     return found;
   Operation *op = value.getDefiningOp();
   Value emitted = emitOp(op);
-  if (llvm::any_of(op->getOperands(), [&](Value operand) { return differs(known.lookup(operand)); }))
+  if (llvm::any_of(op->getOperands(), [&](Value operand) { return differs(mapping.lookup(operand)); }))
     elements.insert(emitted);
-  known[value] = emitted;
+  mapping[value] = emitted;
   return emitted;
 }
 
@@ -63,8 +63,8 @@ Value RegionVectorizer::emitExtremum(Operation *op, Value x, Value y) {
     std::swap(x, y);
   if (llvm::any_of(op->getOperands(), [](Value operand) { return matchPattern(operand, m_Constant()); }))
     return ifBoth ? choose(b, y, x) : choose(b, x, y);
-  Value odd = ifBoth ? y : x, isOdd = b.create<arith::CmpFOp>(arith::CmpFPredicate::UNO, odd, odd);
-  return b.create<arith::SelectOp>(isOdd, x, choose(b, x, y));
+  Value tested = ifBoth ? y : x, isNaN = b.create<arith::CmpFOp>(arith::CmpFPredicate::UNO, tested, tested);
+  return b.create<arith::SelectOp>(isNaN, x, choose(b, x, y));
 }
 
 Value RegionVectorizer::emitOp(Operation *op) {

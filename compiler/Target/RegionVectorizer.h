@@ -28,7 +28,7 @@ public:
   /// Says what `value` (a region's argument) is: a scalar (i64 for an index) or a vector<16x…>. `isElement`: a scalar that is one element's, where
   /// other threads or iterations compute the other elements; it is computed as a lane would be.
   void bind(mlir::Value value, mlir::Value emitted, bool isElement = false) {
-    known[value] = emitted;
+    mapping[value] = emitted;
     if (isElement)
       elements.insert(emitted);
   }
@@ -55,7 +55,7 @@ private:
 
   CodeBuilder &b;
   Reader reader;
-  llvm::DenseMap<mlir::Value, mlir::Value> known;
+  llvm::DenseMap<mlir::Value, mlir::Value> mapping;
   llvm::DenseSet<mlir::Value> elements; // scalars that are one element's
 };
 

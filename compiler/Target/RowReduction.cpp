@@ -11,8 +11,8 @@ static bool isMagnitude(Value value) {
   auto map = value.getDefiningOp<MapOp>();
   if (!map)
     return false;
-  unsigned number = cast<OpResult>(value).getResultNumber();
-  return map.getBody().front().getTerminator()->getOperand(number).getDefiningOp<math::AbsFOp>() != nullptr;
+  unsigned resultNumber = cast<OpResult>(value).getResultNumber();
+  return map.getBody().front().getTerminator()->getOperand(resultNumber).getDefiningOp<math::AbsFOp>() != nullptr;
 }
 
 RowReduction::RowReduction(ReduceOp op)

@@ -48,7 +48,7 @@ RowSchedule::RowSchedule(RowOp op, ModuleOp root) : op(op), root(root) {
   }
 }
 
-bool RowSchedule::isDear(Value value) const {
+bool RowSchedule::isExpensive(Value value) const {
   Operation *producer = value.getDefiningOp();
   if (auto embed = dyn_cast_or_null<EmbedOp>(producer))
     return isInPanels(embed.getTable(), root);
@@ -83,7 +83,7 @@ void RowSchedule::visit(Value value, unsigned pass) {
   if (first < pass) {
     if (storedAs(value))
       return;
-    if (isDear(value)) {
+    if (isExpensive(value)) {
       cached.insert({value, cached.size()});
       return;
     }
@@ -93,7 +93,7 @@ void RowSchedule::visit(Value value, unsigned pass) {
       visit(operand, pass);
 }
 
-void RowSchedule::emitNumbers(CodeBuilder &b, unsigned atLevel, llvm::DenseMap<Value, Value> &numbers,
+void RowSchedule::emitScalars(CodeBuilder &b, unsigned atLevel, llvm::DenseMap<Value, Value> &scalars,
                               llvm::function_ref<Value(EmbedOp)> tableRow) {
   for (Operation &inner : op.getBody().front().without_terminator()) {
     if (level(inner.getResult(0)) != atLevel)
@@ -101,16 +101,16 @@ void RowSchedule::emitNumbers(CodeBuilder &b, unsigned atLevel, llvm::DenseMap<V
     if (auto embed = dyn_cast<EmbedOp>(inner)) {
       Value row = tableRow(embed);
       if (!isRow(embed.getResult()))
-        numbers[embed.getResult()] = b.load(cast<RankedTensorType>(embed.getResult().getType()).getElementType(), row);
+        scalars[embed.getResult()] = b.load(cast<RankedTensorType>(embed.getResult().getType()).getElementType(), row);
     } else if (auto reduce = dyn_cast<ReduceOp>(inner)) {
       if (!isRow(reduce.getX()))
-        numbers[reduce.getResult()] = numbers.lookup(reduce.getX());
+        scalars[reduce.getResult()] = scalars.lookup(reduce.getX());
     } else if (auto map = dyn_cast<MapOp>(inner); map && !isRow(map.getResult(0))) {
       RegionVectorizer region(b);
       for (auto [argument, input] : llvm::zip(map.getBody().getArguments(), map.getInputs()))
-        region.bind(argument, numbers.lookup(input));
+        region.bind(argument, scalars.lookup(input));
       for (auto [result, value] : llvm::zip(map.getResults(), region.emitYields(map.getBody().front())))
-        numbers[result] = value;
+        scalars[result] = value;
     }
   }
 }

@@ -3,7 +3,7 @@
 // A row is walked over 16 elements at a time, and a statistic of the row is known only behind the pass that computes
 // it. Pass p therefore computes the reductions, and stores the results, whose operands need p statistics one after
 // the other. A value that several passes need is computed again in each, as that costs less than memory does, unless
-// it is dear (transcendental functions, gathered elements): then the first pass leaves it in scratch. What has been
+// it is expensive (transcendental functions, gathered elements): then the first pass leaves it in scratch. What has been
 // stored as a result is read back from there.
 #ifndef XF_COMPILER_TARGET_ROWSCHEDULE_H
 #define XF_COMPILER_TARGET_ROWSCHEDULE_H
@@ -19,14 +19,14 @@ class RowSchedule {
 public:
   RowSchedule(mlir::xf::RowOp op, mlir::ModuleOp root);
 
-  /// Whether `value` of the body has an element for each of the row's; else it is one number.
+  /// Whether `value` of the body has an element for each of the row's; else it is a scalar.
   static bool isRow(mlir::Value value);
 
   unsigned passes() const { return numPasses; }
   /// The first pass that can use `value`.
   unsigned level(mlir::Value value) const { return levels.lookup(value); }
   llvm::MutableArrayRef<mlir::xf::ReduceOp> reductions(unsigned pass) { return reductionsOf[pass]; }
-  /// Numbers of the results that are rows and stored in `pass`.
+  /// Indices of the results that are rows and stored in `pass`.
   llvm::ArrayRef<unsigned> stores(unsigned pass) const { return storesOf[pass]; }
 
   /// The pass that computes `value`, a row, for the first time.
@@ -37,16 +37,16 @@ public:
   std::optional<unsigned> storedAs(mlir::Value value);
   unsigned scratchRows() const { return cached.size(); }
 
-  /// Emits the row's scalars that are known behind the passes below `level`, into `numbers`, which has the body's arguments
+  /// Emits the row's scalars that are known behind the passes below `level`, into `scalars`, which has the body's arguments
   /// and the earlier levels' scalars. `tableRow` is called once for each embedding, and gives the address of its row.
-  void emitNumbers(CodeBuilder &b, unsigned level, llvm::DenseMap<mlir::Value, mlir::Value> &numbers,
+  void emitScalars(CodeBuilder &b, unsigned level, llvm::DenseMap<mlir::Value, mlir::Value> &scalars,
                    llvm::function_ref<mlir::Value(mlir::xf::EmbedOp)> tableRow);
 
   /// Whether an embedding's table is stored in panels of 16 rows.
   static bool isInPanels(mlir::Value table, mlir::ModuleOp root);
 
 private:
-  bool isDear(mlir::Value value) const;
+  bool isExpensive(mlir::Value value) const;
   void visit(mlir::Value value, unsigned pass);
 
   mlir::xf::RowOp op;

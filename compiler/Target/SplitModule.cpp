@@ -10,7 +10,7 @@ using namespace mlir;
 namespace xf::codegen {
 
 /// So many operations are worth a part of their own.
-static constexpr size_t kWorthAPart = 2000;
+static constexpr size_t kMinOperations = 2000;
 
 static size_t countOperations(Operation *op) {
   size_t count = 0;
@@ -18,16 +18,16 @@ static size_t countOperations(Operation *op) {
   return count;
 }
 
-/// The classes of symbols that refer to each other, numbered in order of their first ones; by the symbols' numbers.
+/// The classes of symbols that refer to each other, numbered in order of their first ones; by the symbols' indices.
 static llvm::IntEqClasses findClasses(ArrayRef<Operation *> symbols) {
-  llvm::DenseMap<StringAttr, unsigned> numbers;
+  llvm::DenseMap<StringAttr, unsigned> indices;
   for (auto [i, symbol] : llvm::enumerate(symbols))
-    numbers[SymbolTable::getSymbolName(symbol)] = i;
+    indices[SymbolTable::getSymbolName(symbol)] = i;
   llvm::IntEqClasses classes(symbols.size());
   for (auto [i, symbol] : llvm::enumerate(symbols))
     if (auto uses = SymbolTable::getSymbolUses(symbol))
       for (SymbolTable::SymbolUse use : *uses)
-        if (auto used = numbers.find(use.getSymbolRef().getRootReference()); used != numbers.end())
+        if (auto used = indices.find(use.getSymbolRef().getRootReference()); used != indices.end())
           classes.join(i, used->second);
   classes.compress();
   return classes;
@@ -43,7 +43,7 @@ std::vector<ModulePart> splitModule(ModuleOp module) {
   std::vector<ModulePart> parts;
   std::vector<size_t> partOf;
   for (size_t count : operations) {
-    if (parts.empty() || parts.back().operations >= kWorthAPart) {
+    if (parts.empty() || parts.back().operations >= kMinOperations) {
       parts.push_back({ModuleOp::create(module.getLoc()), 0});
       parts.back().module.get()->setAttrs(module->getAttrDictionary());
     }

@@ -52,20 +52,20 @@ static Exponent exponentOf(CodeBuilder &b, Value x) {
   return {b.create<arith::SubFOp>(shifted, shift), shifted};
 }
 
-/// `power` 2^n, but 0 where x is so low that this may be denormal: the same bits with the instruction for it and without.
-static Value scalePower(CodeBuilder &b, Value power, const Exponent &exponent, Value x) {
+/// `significand` 2^n, but 0 where x is so low that this may be denormal: the same bits with the instruction for it and without.
+static Value scaleByExponent(CodeBuilder &b, Value significand, const Exponent &exponent, Value x) {
   Value least = constantLike(b, -87.3, x), zero = constantLike(b, 0, x);
   if (hasAvx512(b.isa()) && x.getType() == b.vectorOf(b.getF32Type())) {
     Value isNormal = b.create<arith::CmpFOp>(arith::CmpFPredicate::UGE, x, least);
     Value lanes = b.create<LLVM::BitcastOp>(b.getI16Type(), isNormal), rounding = b.i32(4);
     return LLVM::CallIntrinsicOp::create(b, b.getLoc(), x.getType(), b.getStringAttr("llvm.x86.avx512.mask.scalef.ps.512"),
-                                         ValueRange{power, exponent.n, zero, lanes, rounding})
+                                         ValueRange{significand, exponent.n, zero, lanes, rounding})
         ->getResult(0);
   }
   Type bits = typeLike(x, b.getI32Type());
   Value factor = b.create<arith::ShLIOp>(b.create<arith::BitcastOp>(bits, exponent.shifted), b.integer(bits, 23));
   // Multiplied, not added to the exponent: what is NaN stays so.
-  Value scaled = b.create<arith::MulFOp>(power, b.create<arith::BitcastOp>(x.getType(), factor));
+  Value scaled = b.create<arith::MulFOp>(significand, b.create<arith::BitcastOp>(x.getType(), factor));
   Value tiny = b.create<arith::CmpFOp>(arith::CmpFPredicate::OLT, x, least);
   return b.create<arith::SelectOp>(tiny, zero, scaled);
 }
@@ -75,17 +75,17 @@ Value boundedExp(CodeBuilder &b, Value x) {
   Exponent exponent = exponentOf(b, x);
   Value r = fusedMultiplyAdd(b, exponent.n, constantLike(b, -0.693359375, x), x);
   r = fusedMultiplyAdd(b, exponent.n, constantLike(b, 2.12194440e-4, x), r);
-  Value power = polynomial(
+  Value significand = polynomial(
       b, r, {0.0013814539415761828, 0.00836874544620514, 0.04166838899254799, 0.1666652113199234, 0.4999999403953552, 1, 1});
-  return scalePower(b, power, exponent, x);
+  return scaleByExponent(b, significand, exponent, x);
 }
 
 // 2^r, r = x / ln 2 - n, of degree 4 (Lawson's algorithm: 2.8e-6).
 Value shortBoundedExp(CodeBuilder &b, Value x) {
   Exponent exponent = exponentOf(b, x);
   Value r = fusedMultiplyAdd(b, x, constantLike(b, 1.4426950408889634, x), b.create<arith::NegFOp>(exponent.n));
-  Value power = polynomial(b, r, {0.009583127684891224, 0.05590648949146271, 0.2402409166097641, 0.6931241750717163, 1});
-  return scalePower(b, power, exponent, x);
+  Value significand = polynomial(b, r, {0.009583127684891224, 0.05590648949146271, 0.2402409166097641, 0.6931241750717163, 1});
+  return scaleByExponent(b, significand, exponent, x);
 }
 
 /// In integers, as most instruction sets have no conversion.

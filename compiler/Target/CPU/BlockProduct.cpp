@@ -170,7 +170,7 @@ void callBlockProduct(CodeBuilder &b, const ProductOperands &operands, const Pan
   if (!all.step)
     all.step = b.i64(1);
   if (!all.goesOn)
-    all.goesOn = b.no();
+    all.goesOn = b.falseValue();
   b.create<LLVM::CallOp>(function, inOrder(all, ProductFunction::block));
 }
 

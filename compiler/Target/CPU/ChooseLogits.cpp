@@ -64,7 +64,7 @@ void ChooseLogits::multiply(const ChooseFactors &factors, Value firstRow, Value 
     // The next block's weights are fetched meanwhile.
     ProductOperands all = operands(factors, firstRow, rowCount, b.i64(0), panelCount_);
     Value next = b.add(number_, 1);
-    shareAhead(b, all, {panelAddress(factors, b.mul(next, kPanels)), b.i64(kPanels), b.less(next, end_), b.no(), b.i64(0)}, turn, turns);
+    shareAhead(b, all, {panelAddress(factors, b.mul(next, kPanels)), b.i64(kPanels), b.less(next, end_), b.falseValue(), b.i64(0)}, turn, turns);
     callBlockProduct(b, all, factors.weight.kind(access.weightsStream), b.equal(turns, b.i64(1)));
   };
   auto some = [&] {

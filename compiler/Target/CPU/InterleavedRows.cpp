@@ -32,7 +32,7 @@ static std::array<Value, kRows> transposed(CodeBuilder &b, ArrayRef<Value> rows)
   }
   // Otherwise LLVM computes their parts one by one.
   for (Value &result : results)
-    result = b.unknown(result);
+    result = b.opaque(result);
   return results;
 }
 

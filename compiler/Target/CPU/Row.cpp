@@ -216,7 +216,7 @@ void RowEmitter::emitRows() {
 /// Computes the rows' scalars that can be known once the passes below `level` are done.
 void RowEmitter::emitStatistics(unsigned level) {
   for (current = 0; current < rows.size(); ++current)
-    schedule.emitNumbers(b, level, row().numbers, [&](EmbedOp embed) { return (row().tableRows[embed] = tableMemory(embed)).address; });
+    schedule.emitScalars(b, level, row().numbers, [&](EmbedOp embed) { return (row().tableRows[embed] = tableMemory(embed)).address; });
 }
 
 void RowEmitter::emitPass(unsigned p) {

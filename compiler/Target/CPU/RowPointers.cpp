@@ -10,9 +10,9 @@ RowPointers::RowPointers(codegen::CodeBuilder &b, Value start, Value stride, Typ
   // Where LLVM could see how these are related, it would relate them in its own way.
   Value bytes = b.mul(stride, element.getIntOrFloatBitWidth() / 8);
   for (int64_t odd = 1; odd < std::min(rows, kRowsOfPointer); odd += 2)
-    oddStrides.push_back(b.unknown(b.mul(bytes, odd)));
+    oddStrides.push_back(b.opaque(b.mul(bytes, odd)));
   for (int64_t row = 0; row < rows; row += kRowsOfPointer)
-    starts.push_back(b.unknown(b.at(start, b.mul(stride, row), element)));
+    starts.push_back(b.opaque(b.at(start, b.mul(stride, row), element)));
 }
 
 Value RowPointers::at(int64_t row, int64_t offset) {
@@ -26,7 +26,7 @@ Value RowPointers::at(int64_t row, int64_t offset) {
 
 void RowPointers::advance(Value elements) {
   for (Value &start : starts)
-    start = b.unknown(b.at(start, elements, element));
+    start = b.opaque(b.at(start, elements, element));
 }
 
 SmallVector<Value> RowPointers::carriedWith(ValueRange sums) const {

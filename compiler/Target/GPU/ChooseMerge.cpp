@@ -147,7 +147,7 @@ void ChooseMerge::joinNorms() {
       return now;
     });
   };
-  auto seen = forBlocks({noLogit(b), b.no()}, /*withSums=*/false, [&](Value x, Value, ValueRange before) {
+  auto seen = forBlocks({noLogit(b), b.falseValue()}, /*withSums=*/false, [&](Value x, Value, ValueRange before) {
     Value isOdd = compare(b, arith::CmpFPredicate::UNO, x, x);
     return SmallVector<Value>{codegen::maximum(b, x, before[0]), b.either(before[1], isOdd)};
   });

@@ -86,7 +86,7 @@ void ChooseRows::findNorms(Value own) {
     if (together > 1)
       local = b.add(local, b.mul(half, apart));
     Half h{b.add(tile.firstRow, local), b.both(exists(local), b.equal(firstLane, b.i64(0))), noLogit(b), {}};
-    Value isOdd = b.no();
+    Value isOdd = b.falseValue();
     for (int64_t panel = 0; panel < kPanels; ++panel) {
       Value x = b.load(f32, logitAt(local, b.add(lane, panel * kLanes)));
       h.logits.push_back(x);

@@ -64,7 +64,7 @@ private:
 
 /// Notes what the step has read; says whether it was read before.
 Value Rules::note() {
-  Value flags = b.shared(i32, kRuleThreads / kWarp), isSame = b.no();
+  Value flags = b.shared(i32, kRuleThreads / kWarp), isSame = b.falseValue();
   isSame = b.loop(b.thread(), last, kRuleThreads, {isSame}, [&](Value position, ValueRange before) {
     return SmallVector<Value>{b.either(before[0], b.equal(tokenAt(position), newest))};
   })[0];
@@ -88,7 +88,7 @@ void Rules::penalise(Value address, Value penalty) {
 
 /// Whether the `given` tokens before `position` equal those before `end`.
 Value Rules::isRepeated(Value position, Value end, Value given) {
-  return b.loop(b.i64(0), given, 1, {b.isNot(b.no())}, [&](Value i, ValueRange before) {
+  return b.loop(b.i64(0), given, 1, {b.isNot(b.falseValue())}, [&](Value i, ValueRange before) {
     auto token = [&](Value behind) { return tokenAt(b.add(b.sub(behind, given), i)); };
     return SmallVector<Value>{b.both(before[0], b.equal(token(position), token(end)))};
   })[0];
@@ -101,7 +101,7 @@ void Rules::forbidRepeated(Value given) {
     Value token = tokenAt(position);
     b.ifThen(b.both(isLogit(token), isRepeated(position, end, given)), [&] {
       // Of several such positions with that token, the first one stores.
-      Value others = b.loop(given, position, 1, {b.no()}, [&](Value other, ValueRange before) {
+      Value others = b.loop(given, position, 1, {b.falseValue()}, [&](Value other, ValueRange before) {
         Value isSame = b.both(b.equal(tokenAt(other), token), isRepeated(other, end, given));
         return SmallVector<Value>{b.either(before[0], isSame)};
       })[0];

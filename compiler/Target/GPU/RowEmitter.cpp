@@ -164,7 +164,7 @@ void RowEmitter::storeMade() {
 
 /// Computes the row's scalars that are known once the passes below `level` are done.
 void RowEmitter::emitStatistics(unsigned level) {
-  schedule.emitNumbers(b, level, numbers, [&](EmbedOp embed) { return (tableRows[embed] = tablePlace(embed)).address; });
+  schedule.emitScalars(b, level, numbers, [&](EmbedOp embed) { return (tableRows[embed] = tablePlace(embed)).address; });
 }
 
 /// Computes the current element in a pass; returns the running reductions with it.
