@@ -1,9 +1,9 @@
 // What a search does between two steps, for all sentences: which beams go on, where their rows lie, and what the next step is
-// told. It decides as runtime/core/beam.cpp does, by the same operations in the same order.
+// given. It decides as runtime/core/beam.cpp does, by the same operations in the same order.
 //
-// A block takes a sentence. Its threads find each pair's place among all by counting those before it; then one thread decides, as
+// A block takes a sentence. Its threads find each pair's rank among all by counting those before it; then one thread decides, as
 // the decisions depend on each other and are few; then a thread for each beam finds the beam's row and writes the next step's inputs.
-#include "compiler/Target/GPU/DeviceNumber.h"
+#include "compiler/Target/GPU/DeviceScalar.h"
 #include "runtime/abi/xf_log.h"
 
 #include "mlir/IR/Builders.h"
@@ -13,7 +13,7 @@ using namespace mlir;
 namespace xf::gpu {
 namespace {
 
-constexpr int64_t kThreads = 128, kMostBeams = XF_ABI_MAX_ADVANCED_BEAMS, kMostPairs = 2 * kMostBeams * kMostBeams;
+constexpr int64_t kThreads = 128, kMaxBeams = XF_ABI_ADVANCED_BEAMS, kMaxPairs = 2 * kMaxBeams * kMaxBeams;
 
 class Advance {
 public:
@@ -22,10 +22,10 @@ public:
   explicit Advance(GpuBuilder &b)
       : b(b), i32(b.getI32Type()), i64(b.getI64Type()), f64(b.getF64Type()), sentence(b.block()), beams(b.size(sums, 1)) {
     auto words = [&](int64_t count) { return b.shared(i64, count); };
-    unsortedSums = b.shared(f64, kMostPairs), unsortedKeys = words(kMostPairs);
-    sortedSums = b.shared(f64, 2 * kMostBeams), sortedKeys = words(2 * kMostBeams), sortedEnds = words(2 * kMostBeams);
-    rows = words(kMostBeams), odd = words(kMostBeams), parents = words(kMostBeams), chosenTokens = words(kMostBeams);
-    stays = words(kMostBeams), isKept = words(kMostBeams), decisions = words(decisionCount);
+    unsortedSums = b.shared(f64, kMaxPairs), unsortedKeys = words(kMaxPairs);
+    sortedSums = b.shared(f64, 2 * kMaxBeams), sortedKeys = words(2 * kMaxBeams), sortedEnds = words(2 * kMaxBeams);
+    rows = words(kMaxBeams), isNaN = words(kMaxBeams), parents = words(kMaxBeams), chosenTokens = words(kMaxBeams);
+    stays = words(kMaxBeams), isKept = words(kMaxBeams), decisions = words(decisionCount);
   }
 
   void emit() {
@@ -39,7 +39,7 @@ public:
       b.barrier();
       forBeams([&](Value beam) { findKept(beam); });
       b.barrier();
-      forBeams([&](Value beam) { placeBeam(beam); });
+      forBeams([&](Value beam) { assignRow(beam); });
     });
   }
 
@@ -76,14 +76,14 @@ private:
   void record();
   void decide();
   void findKept(Value beam);
-  void placeBeam(Value beam);
+  void assignRow(Value beam);
 
   GpuBuilder &b;
   Type i32, i64, f64;
   Value sentence, beams;
   // [open beams * candidates], and what follows: [2 * beams], [beams].
   Value unsortedSums, unsortedKeys, sortedSums, sortedKeys, sortedEnds;
-  Value rows, odd, parents, chosenTokens, stays, isKept, decisions;
+  Value rows, isNaN, parents, chosenTokens, stays, isKept, decisions;
   Value pairs, apart; // how many there are, and whether beams go on by themselves
 };
 
@@ -92,8 +92,8 @@ Value Advance::logOf(Value x) {
   Value bits = b.create<arith::BitcastOp>(i64, x);
   Value exponent = b.create<arith::ShRSIOp>(b.sub(bits, kXfLogSqrtHalf), b.i64(52));
   Value fraction = b.create<arith::BitcastOp>(f64, b.sub(bits, b.create<arith::ShLIOp>(exponent, b.i64(52))));
-  Real power(b, b.create<arith::SIToFPOp>(f64, exponent));
-  return xf_log_of_parts(Real(b, fraction), power, [&](double number) { return Real(b, real(number)); }).value;
+  Real scale(b, b.create<arith::SIToFPOp>(f64, exponent));
+  return xf_log_of_parts(Real(b, fraction), scale, [&](double value) { return Real(b, real(value)); }).value;
 }
 
 /// Reads the pairs in the order in which the step gives them, and initialises what is computed from them.
@@ -112,27 +112,27 @@ void Advance::readPairs() {
     put(b.i64(0), chosenTokens, beam);
   });
   b.loop(b.thread(), pairs, kThreads, [&](Value i) {
-    Value beam = b.divide(i, wanted), place = b.sub(i, b.mul(beam, wanted));
+    Value beam = b.divide(i, wanted), candidate = b.sub(i, b.mul(beam, wanted));
     Value row = b.toI64(b.load(i32, own(sentences, b.add(beam, XF_ABI_SENTENCE_WORDS), i32)));
     auto wide = [&](View view, Value column) { return b.create<arith::ExtFOp>(f64, b.load(b.getF32Type(), at(view, row, column, b.getF32Type()))); };
-    Value largest = wide(norms, b.i64(0)), value = wide(values, place);
-    Value token = b.toI64(b.load(i32, at(chosen, row, place, i32)));
+    Value largest = wide(norms, b.i64(0)), value = wide(values, candidate);
+    Value token = b.toI64(b.load(i32, at(chosen, row, candidate, i32)));
     Value norm = b.choose(
         withSums, [&] { return SmallVector<Value>{b.create<arith::AddFOp>(largest, logOf(wide(norms, b.i64(1))))}; },
         [&] { return SmallVector<Value>{real(0)}; })[0];
     Value before = b.load(f64, own(sums, beam, f64));
-    Value isNumber = isSame(largest, largest), exists = b.both(b.less(b.i64(-1), token), isNumber);
+    Value isOrdered = isSame(largest, largest), exists = b.both(b.less(b.i64(-1), token), isOrdered);
     put(b.create<arith::AddFOp>(before, b.create<arith::SubFOp>(value, norm)), unsortedSums, i);
     put(select(exists, keyOf(beam, token), b.i64(-1)), unsortedKeys, i);
-    b.ifThen(b.equal(place, b.i64(0)), [&] { put(select(isNumber, b.i64(0), b.i64(1)), odd, beam); });
+    b.ifThen(b.equal(candidate, b.i64(0)), [&] { put(select(isOrdered, b.i64(0), b.i64(1)), isNaN, beam); });
   });
 }
 
 void Advance::sortPairs() {
   b.loop(b.thread(), pairs, kThreads, [&](Value i) {
     Value sum = get(unsortedSums, i, f64), key = get(unsortedKeys, i), exists = b.less(b.i64(-1), key);
-    Value isEnd = b.hasBit(b.data(endBits), select(exists, tokenOf(key), b.i64(0))); // read while places are counted
-    Value place = b.loop(b.i64(0), pairs, 1, {b.i64(0)}, [&](Value j, ValueRange before) {
+    Value isEnd = b.hasBit(b.data(endBits), select(exists, tokenOf(key), b.i64(0))); // read while ranks are counted
+    Value rank = b.loop(b.i64(0), pairs, 1, {b.i64(0)}, [&](Value j, ValueRange before) {
       Value otherSum = get(unsortedSums, j, f64), otherKey = get(unsortedKeys, j);
       // Where beams go on apart their order stays.
       Value isEqual = b.either(apart, isSame(otherSum, sum)), isBetter = b.both(b.isNot(apart), isGreater(otherSum, sum));
@@ -140,10 +140,10 @@ void Advance::sortPairs() {
       first = b.both(first, b.less(b.i64(-1), otherKey));
       return SmallVector<Value>{b.add(before[0], i64Of(first))};
     })[0];
-    b.ifThen(b.both(exists, b.less(place, b.mul(beams, 2))), [&] {
-      put(sum, sortedSums, place);
-      put(key, sortedKeys, place);
-      put(i64Of(isEnd), sortedEnds, place);
+    b.ifThen(b.both(exists, b.less(rank, b.mul(beams, 2))), [&] {
+      put(sum, sortedSums, rank);
+      put(key, sortedKeys, rank);
+      put(i64Of(isEnd), sortedEnds, rank);
     });
   });
 }
@@ -162,7 +162,7 @@ void Advance::record() {
 void Advance::decide() {
   Value produced = b.add(wordOf(XF_ABI_PRODUCED), 1), zero = b.i64(0);
   Value failed = b.loop(zero, wordOf(XF_ABI_OPEN), 1, {zero}, [&](Value beam, ValueRange before) {
-    return SmallVector<Value>{b.create<arith::OrIOp>(before[0], get(odd, beam))};
+    return SmallVector<Value>{b.create<arith::OrIOp>(before[0], get(isNaN, beam))};
   })[0];
   auto taken = b.loop(zero, b.mul(beams, 2), 1, {zero, wordOf(XF_ABI_FINISHED), zero}, [&](Value i, ValueRange before) {
     Value key = get(sortedKeys, i), exists = b.less(b.i64(-1), key), token = tokenOf(key);
@@ -206,7 +206,7 @@ void Advance::findKept(Value beam) {
 }
 
 /// The others take the rows that nobody keeps, in their order, and so do beams that are not open.
-void Advance::placeBeam(Value beam) {
+void Advance::assignRow(Value beam) {
   Value zero = b.i64(0), parent = get(parents, beam), keeps = b.less(zero, get(stays, beam));
   Value turn = b.loop(zero, beam, 1, {zero}, [&](Value other, ValueRange before) {
     return SmallVector<Value>{b.add(before[0], b.sub(b.i64(1), get(stays, other)))};

@@ -10,7 +10,7 @@ using namespace mlir::xf;
 namespace xf::gpu {
 namespace {
 
-constexpr int64_t kPanel = codegen::kLanes, kOwnKeys = kTileKeys / kWarp, kKeysAtOnce = 8;
+constexpr int64_t kPanel = codegen::kLanes, kKeysPerLane = kTileKeys / kWarp, kKeysAtOnce = 8;
 
 /// Factors of f32. Scores: a lane takes two keys of the tile. Context: a lane takes every 32nd column, and adds over ascending keys.
 class WideAttendFew final : public AttendFew {
@@ -23,19 +23,19 @@ private:
   void emitContext(Value first, ArrayRef<Value>) override;
   void storeProbabilities(const Softmax &all) override;
   SmallVector<Value> products(ArrayRef<Value> columns);
-  void forOwnKeys(Value first, function_ref<void(Value)> body) {
-    for (int64_t i = 0; i < kOwnKeys; ++i)
+  void forLaneKeys(Value first, function_ref<void(Value)> body) {
+    for (int64_t i = 0; i < kKeysPerLane; ++i)
       body(b.add(b.add(first, b.lane()), i * kWarp));
   }
 
   std::optional<AttendScore> score;
-  Value query, powers; // shared: the query; of each warp the tile's powers
+  Value query, exponentials; // shared: the query; of each warp the tile's exponentials
 };
 
 void WideAttendFew::stageQuery() {
   score.emplace(b, op, request, batch, head, position);
   begin = score->beginOfTiles(), end = score->end(keysOfSentence());
-  powers = b.shared(f32, warps * kTileKeys);
+  exponentials = b.shared(f32, warps * kTileKeys);
   query = b.shared(f32, llvm::alignTo(width, 4));
   b.loop(b.thread(), b.i64(width), threads, [&](Value column) {
     b.store(b.load(f32, element(q, position, column, f32)), b.at(query, column, f32));
@@ -57,31 +57,31 @@ SmallVector<Value> WideAttendFew::products(ArrayRef<Value> columns) {
   });
 }
 
-/// The warp's tile: leaves its powers in shared memory.
+/// The warp's tile: leaves its exponentials in shared memory.
 AttendFew::Tile WideAttendFew::emitTile(Value first) {
-  SmallVector<Value> existing, columns, scores, tilePowers;
-  forOwnKeys(first, [&](Value key) {
+  SmallVector<Value> existing, columns, scores, tileExponentials;
+  forLaneKeys(first, [&](Value key) {
     existing.push_back(b.min(key, b.sub(end, 1)));
     Value lane = b.rem(existing.back(), b.i64(kPanel));
     columns.push_back(b.at(keys, b.add(b.mul(b.sub(existing.back(), lane), width), lane), f32));
   });
   SmallVector<Value> found = products(columns);
-  Value most = lowest;
-  forOwnKeys(first, [&](Value key) {
+  Value max = lowest;
+  forLaneKeys(first, [&](Value key) {
     size_t i = scores.size();
     Value inside = b.less(key, end);
     scores.push_back(b.create<arith::SelectOp>(inside, score->score(found[i], existing[i]), lowest));
-    most = codegen::combine(b, ReduceKind::max, scores.back(), most);
+    max = codegen::combine(b, ReduceKind::max, scores.back(), max);
     if (op.getProbabilities())
       b.ifThen(inside, [&] { b.store(scores.back(), probabilityAt(position, key)); });
   });
-  most = b.reduceOver(ReduceKind::max, most, kWarp);
+  max = b.reduceOver(ReduceKind::max, max, kWarp);
   for (auto [i, own] : llvm::enumerate(scores)) {
-    tilePowers.push_back(power(own, most));
-    Value place = b.add(b.mul(b.warp(), kTileKeys), b.add(b.lane(), i * kWarp));
-    b.store(tilePowers.back(), b.at(powers, place, f32));
+    tileExponentials.push_back(exponential(own, max));
+    Value index = b.add(b.mul(b.warp(), kTileKeys), b.add(b.lane(), i * kWarp));
+    b.store(tileExponentials.back(), b.at(exponentials, index, f32));
   }
-  return {{most, sumOfTile(tilePowers, kWarp)}, {}};
+  return {{max, sumOfTile(tileExponentials, kWarp)}, {}};
 }
 
 /// The context of the warp's tile.
@@ -90,14 +90,14 @@ void WideAttendFew::emitContext(Value first, ArrayRef<Value>) {
   SmallVector<Value> columns;
   for (int64_t i = 0; i < groups; ++i)
     columns.push_back(b.add(b.lane(), i * kWarp));
-  Value own = b.at(powers, b.mul(b.warp(), kTileKeys), f32), count = b.min(b.sub(end, first), b.i64(kTileKeys));
+  Value own = b.at(exponentials, b.mul(b.warp(), kTileKeys), f32), count = b.min(b.sub(end, first), b.i64(kTileKeys));
   auto found = b.loop(b.i64(0), count, kKeysAtOnce, SmallVector<Value>(groups, b.f32(0)), [&](Value start, ValueRange carried) {
     SmallVector<Value> next = llvm::to_vector(carried);
     SmallVector<Value> weights;
     for (int64_t u = 0; u < kKeysAtOnce; u += 4)
       llvm::append_range(weights, b.loadMany(b.at(own, b.add(start, u), f32), 4));
     for (int64_t u = 0; u < kKeysAtOnce; ++u) {
-      // Past the last key the powers are 0, but there may be no values.
+      // Past the last key the exponentials are 0, but there may be no values.
       Value key = b.min(b.add(b.add(first, start), u), b.sub(end, 1));
       for (auto [column, sum] : llvm::zip(columns, next)) {
         Value value = loadValue(values, key, b.min(column, b.i64(valueWidth - 1)));
@@ -117,7 +117,7 @@ void WideAttendFew::storeProbabilities(const Softmax &all) {
   Value warpFirst = b.mul(b.warp(), kTileKeys);
   // In the order of the scores: a lane reads what it has written.
   b.loop(b.i64(0), keyCount, warps * kTileKeys, [&](Value start) {
-    forOwnKeys(b.add(start, warpFirst), [&](Value key) {
+    forLaneKeys(b.add(start, warpFirst), [&](Value key) {
       b.ifThen(b.less(key, keyCount), [&] { storeProbability(position, key, end, all, factor, any); });
     });
   });
@@ -129,13 +129,13 @@ void WideAttendFew::storeProbabilities(const Softmax &all) {
 SmallVector<Value> AttendFew::joinTiles(Value found, ValueRange before) {
   size_t groups = before.size() - 2;
   return b.loop(b.i64(0), found, 1, before, [&](Value warp, ValueRange all) {
-    Joined joined = join({all[groups], all[groups + 1]}, {b.load(f32, b.at(mosts, warp, f32)), b.load(f32, b.at(sums, warp, f32))});
+    Joined joined = join({all[groups], all[groups + 1]}, {b.load(f32, b.at(maxima, warp, f32)), b.load(f32, b.at(sums, warp, f32))});
     SmallVector<Value> next;
     for (size_t i = 0; i < groups; ++i) {
       Value column = b.min(b.add(b.thread(), static_cast<int64_t>(i) * threads), b.i64(valueWidth - 1));
       next.push_back(joinContext(all[i], joined.before, b.load(f32, contextAt(warp, column)), joined.tile));
     }
-    next.append({joined.all.most, joined.all.sum});
+    next.append({joined.all.max, joined.all.sum});
     return next;
   });
 }
@@ -162,7 +162,7 @@ void AttendFew::appendOne() {
     Value past;
   };
   SmallVector<Appended> all;
-  int64_t most = 0;
+  int64_t maxColumns = 0;
   auto add = [&](Value tensor, unsigned view, Layout layout) {
     AppendOp append = codegen::appendedBy(op, tensor);
     if (!append)
@@ -170,14 +170,14 @@ void AttendFew::appendOne() {
     int64_t columns = cast<RankedTensorType>(append.getX().getType()).getDimSize(3);
     // The state is followed by what is appended and the past.
     all.push_back({view, layout, columns, loadIndex(b, view + 2, batch)});
-    most = std::max(most, columns);
+    maxColumns = std::max(maxColumns, columns);
   };
   add(op.getK(), k, Layout::keys);
   add(op.getV(), v, Layout::values);
   if (all.empty())
     return;
   b.ifThen(b.equal(b.size(q, 2), b.i64(1)), [&] {
-    b.loop(b.thread(), b.i64(most), threads, [&](Value column) {
+    b.loop(b.thread(), b.i64(maxColumns), threads, [&](Value column) {
       SmallVector<Value> read;
       for (const Appended &a : all)
         read.push_back(b.load(factorType, addressIn(b, Layout::plain, a.view + 1, {batch, head, b.i64(0), b.min(column, b.i64(a.columns - 1))},
@@ -192,35 +192,35 @@ void AttendFew::appendOne() {
 }
 
 void AttendFew::emit() {
-  SmallVector<Value> task = b.split(b.block(), {sentences(), b.i64(heads), mostQueries()});
+  SmallVector<Value> task = b.delinearize(b.block(), {sentences(), b.i64(heads), maxQueries()});
   takeSentence(task[0]);
   head = task[1], position = task[2];
   keys = headStart(k, op.getK()), values = headStart(v, op.getV());
-  contexts = b.shared(f32, warps * valueWidth), mosts = b.shared(f32, warps), sums = b.shared(f32, warps);
+  contexts = b.shared(f32, warps * valueWidth), maxima = b.shared(f32, warps), sums = b.shared(f32, warps);
   stageQuery();
   appendOne();
 
   size_t groups = llvm::divideCeil(valueWidth, threads);
   SmallVector<Value> carried(groups, b.f32(0));
-  carried.append({nothing().most, nothing().sum});
+  carried.append({nothing().max, nothing().sum});
   carried = b.loop(begin, end, warps * kTileKeys, carried, [&](Value start, ValueRange before) {
     Value first = b.add(start, b.mul(b.warp(), kTileKeys)), exists = b.less(first, end);
     auto some = [&] {
       Tile tile = emitTile(first);
-      tile.words.append({tile.softmax.most, tile.softmax.sum});
+      tile.words.append({tile.softmax.max, tile.softmax.sum});
       return tile.words;
     };
     auto none = [&] {
       SmallVector<Value> words(tileWords(), b.i32(0));
-      words.append({nothing().most, nothing().sum});
+      words.append({nothing().max, nothing().sum});
       return words;
     };
     SmallVector<Value> tile = b.choose(exists, some, none);
-    Value sum = tile.pop_back_val(), most = tile.pop_back_val();
+    Value sum = tile.pop_back_val(), max = tile.pop_back_val();
     b.barrier();
     b.ifThen(exists, [&] { emitContext(first, tile); });
     b.ifThen(b.equal(b.lane(), b.i64(0)), [&] {
-      b.store(most, b.at(mosts, b.warp(), f32));
+      b.store(max, b.at(maxima, b.warp(), f32));
       b.store(sum, b.at(sums, b.warp(), f32));
     });
     b.barrier();
@@ -233,10 +233,10 @@ void AttendFew::emit() {
   b.finish();
 }
 
-FailureOr<int64_t> emitAttendFew(AttendOp op, const KernelRequest &request, StringRef name, int64_t mostWarps) {
+FailureOr<int64_t> emitAttendFew(AttendOp op, const KernelRequest &request, StringRef name, int64_t maxWarps) {
   auto keys = cast<RankedTensorType>(op.getK().getType());
-  int64_t most = keys.isDynamicDim(2) ? getBound(request.root, getDimName(keys, 2)).value_or(1) : keys.getDimSize(2);
-  int64_t warps = std::min<int64_t>(most <= 1024 ? 4 : most <= 4096 ? 8 : 16, mostWarps);
+  int64_t maxKeys = keys.isDynamicDim(2) ? getBound(request.root, getDimName(keys, 2)).value_or(1) : keys.getDimSize(2);
+  int64_t warps = std::min<int64_t>(maxKeys <= 1024 ? 4 : maxKeys <= 4096 ? 8 : 16, maxWarps);
   // Shared memory holds the query, and what the warps leave for each other.
   int64_t width = cast<RankedTensorType>(op.getQ().getType()).getDimSize(3);
   int64_t valueWidth = cast<RankedTensorType>(op.getV().getType()).getDimSize(3);
@@ -250,7 +250,7 @@ FailureOr<int64_t> emitAttendFew(AttendOp op, const KernelRequest &request, Stri
   bool isTensor = !cast<RankedTensorType>(op.getQ().getType()).getElementType().isF32();
   // Otherwise ptxas would favour more blocks over the registers of a tile under way, and with narrow heads of 16 bits spill.
   if (!isTensor || width <= 32)
-    b.setBlocksTogether(std::max<int64_t>((isTensor ? 512 : 256) / (warps * kWarp), 1));
+    b.setBlocksPerMultiprocessor(std::max<int64_t>((isTensor ? 512 : 256) / (warps * kWarp), 1));
   if (isTensor)
     makeTensorAttendFew(std::move(b), op, request, warps)->emit();
   else

@@ -46,7 +46,7 @@ private:
   llvm::SmallVector<Value> joinTiles(Value found, mlir::ValueRange before);
   void storeContext(llvm::ArrayRef<Value> found, const Softmax &all);
 
-  Value contexts, mosts, sums; // shared: each warp's results for its tile
+  Value contexts, maxima, sums; // shared: each warp's results for its tile
 };
 
 /// The kernel of 16-bit factors.

@@ -15,27 +15,27 @@ AttendKernel::AttendKernel(GpuBuilder builder, AttendOp op, const KernelRequest 
       valueWidth(typeOf(op.getV()).getDimSize(3)), f32(b.getF32Type()), factorType(typeOf(op.getQ()).getElementType()),
       lowest(codegen::identity(b, ReduceKind::max, f32)) {}
 
-void AttendKernel::takeSentence(Value number) {
-  batch = number, keyCount = b.size(k, 2), queries = b.size(q, 2);
+void AttendKernel::takeSentence(Value sentence) {
+  batch = sentence, keyCount = b.size(k, 2), queries = b.size(q, 2);
   if (!spans)
     return;
-  std::tie(start, keyCount) = loadSpan(b, *spans, number);
+  std::tie(start, keyCount) = loadSpan(b, *spans, sentence);
   queries = keyCount;
 }
 
 Value AttendKernel::isAny(const Softmax &all) {
-  Value isNumber = b.create<arith::CmpFOp>(arith::CmpFPredicate::OGT, all.most, lowest);
+  Value isNumber = b.create<arith::CmpFOp>(arith::CmpFPredicate::OGT, all.max, lowest);
   return b.either(isNumber, b.create<arith::CmpFOp>(arith::CmpFPredicate::UNO, all.sum, all.sum));
 }
 
-Value AttendKernel::power(Value score, Value most) {
-  Value isNumber = b.create<arith::CmpFOp>(arith::CmpFPredicate::OGT, most, lowest);
-  Value shift = b.create<arith::SelectOp>(isNumber, most, b.f32(0));
+Value AttendKernel::exponential(Value score, Value max) {
+  Value isNumber = b.create<arith::CmpFOp>(arith::CmpFPredicate::OGT, max, lowest);
+  Value shift = b.create<arith::SelectOp>(isNumber, max, b.f32(0));
   return codegen::boundedExp(b, b.create<arith::SubFOp>(score, shift));
 }
 
-Value AttendKernel::sumOfTile(ArrayRef<Value> powers, int64_t lanes) {
-  SmallVector<Value> sums(powers);
+Value AttendKernel::sumOfTile(ArrayRef<Value> exponentials, int64_t lanes) {
+  SmallVector<Value> sums(exponentials);
   for (; sums.size() > 1; sums.truncate(sums.size() / 2))
     for (size_t i = 0; i < sums.size() / 2; ++i)
       sums[i] = b.create<arith::AddFOp>(sums[i], sums[i + sums.size() / 2]);
@@ -44,9 +44,9 @@ Value AttendKernel::sumOfTile(ArrayRef<Value> powers, int64_t lanes) {
 
 AttendKernel::Joined AttendKernel::join(const Softmax &before, const Softmax &tile) {
   Joined joined;
-  joined.all.most = codegen::combine(b, ReduceKind::max, tile.most, before.most);
-  joined.before = power(before.most, joined.all.most);
-  joined.tile = power(tile.most, joined.all.most);
+  joined.all.max = codegen::combine(b, ReduceKind::max, tile.max, before.max);
+  joined.before = exponential(before.max, joined.all.max);
+  joined.tile = exponential(tile.max, joined.all.max);
   Value rest = b.create<arith::MulFOp>(before.sum, joined.before);
   joined.all.sum = codegen::fusedMultiplyAdd(b, tile.sum, joined.tile, rest);
   return joined;
@@ -72,10 +72,10 @@ Value AttendKernel::probabilityWithoutKeys() {
 }
 
 void AttendKernel::storeProbability(Value position, Value key, Value end, const Softmax &all, Value factor, Value any) {
-  Value place = probabilityAt(position, key);
-  auto ofScore = [&] { return b.create<arith::MulFOp>(power(b.load(f32, place), all.most), factor); };
+  Value address = probabilityAt(position, key);
+  auto ofScore = [&] { return b.create<arith::MulFOp>(exponential(b.load(f32, address), all.max), factor); };
   Value found = b.chooseOne(b.less(key, end), ofScore, [&] { return b.f32(0); });
-  b.store(mayLackKeys() ? b.create<arith::SelectOp>(any, found, probabilityWithoutKeys()).getResult() : found, place);
+  b.store(mayLackKeys() ? b.create<arith::SelectOp>(any, found, probabilityWithoutKeys()).getResult() : found, address);
 }
 
 Value AttendKernel::contextWithoutKeys(Value values, Value column) {
@@ -144,11 +144,11 @@ LogicalResult emitAttend(AttendOp op, const KernelRequest &request, Kernel &kern
   // Where there are enough queries to keep the GPU busy, each has a single warp: most have fewer keys than several warps take at a time. The
   // context of wide heads would not fit one warp's registers.
   constexpr int64_t kFewBlocks = 256, kWidest = 128;
-  auto addFew = [&](StringRef name, int64_t mostWarps, int64_t mostBlocks) -> LogicalResult {
-    FailureOr<int64_t> threads = emitAttendFew(op, request, name, mostWarps);
+  auto addFew = [&](StringRef name, int64_t maxWarps, int64_t maxBlocks) -> LogicalResult {
+    FailureOr<int64_t> threads = emitAttendFew(op, request, name, maxWarps);
     if (failed(threads))
       return failure();
-    kernel.launches.push_back({name.str(), *threads, {{q, 0, 1}, {q, 2, 1}}, 1, heads, Launch::Limit{q, 2, kFewQueries}, 0, mostBlocks});
+    kernel.launches.push_back({name.str(), *threads, {{q, 0, 1}, {q, 2, 1}}, 1, heads, Launch::Limit{q, 2, kFewQueries}, 0, maxBlocks});
     return success();
   };
   bool hasAlone = std::max(columns, typeOf(op.getQ()).getDimSize(3)) <= kWidest;

@@ -1,7 +1,7 @@
 // What the kernels of xf.attend share: scores, addresses, and how tiles of keys are joined.
 //
 // A row's keys are taken in tiles of kTileKeys, by their positions alone. Each tile yields its largest score, the sum of its
-// exponentials exp(score - largest), here called powers, and the context that they weigh; tiles are joined in ascending order. Which
+// exponentials exp(score - largest), and the context that they weigh; tiles are joined in ascending order. Which
 // kernel does it, how many warps share the tiles, and what other rows there are change none of a row's operations.
 #ifndef XF_COMPILER_TARGET_GPU_ATTENDKERNEL_H
 #define XF_COMPILER_TARGET_GPU_ATTENDKERNEL_H
@@ -49,18 +49,18 @@ struct AttendKernel {
 
   using Value = mlir::Value;
 
-  /// The largest score of some keys (-inf where none is allowed) and the sum of their powers.
+  /// The largest score of some keys (-inf where none is allowed) and the sum of their exponentials.
   struct Softmax {
-    Value most, sum;
+    Value max, sum;
   };
   Softmax nothing() { return {lowest, b.f32(0)}; }
   /// Whether any key is allowed. Scores that are NaN are not the largest, but make the sum NaN.
   Value isAny(const Softmax &all);
   /// exp(score - largest of them); the largest may be -inf.
-  Value power(Value score, Value most);
-  /// The sum of powers that `lanes` lanes hold, lane i those of keys i, i + lanes, … of a tile: (i, i + 32) first, then the tree
+  Value exponential(Value score, Value max);
+  /// The sum of exponentials that `lanes` lanes hold, lane i those of keys i, i + lanes, … of a tile: (i, i + 32) first, then the tree
   /// over distances 16, 8, 4, 2, 1.
-  Value sumOfTile(llvm::ArrayRef<Value> powers, int64_t lanes);
+  Value sumOfTile(llvm::ArrayRef<Value> exponentials, int64_t lanes);
   /// Joins a tile with those before it; `before` and `tile` are the weights of their contexts.
   struct Joined {
     Softmax all;
@@ -68,7 +68,7 @@ struct AttendKernel {
   };
   Joined join(const Softmax &before, const Softmax &tile);
   Value joinContext(Value before, Value weightBefore, Value tile, Value weightTile);
-  /// The factor that turns powers into probabilities.
+  /// The factor that turns exponentials into probabilities.
   Value factorOf(const Softmax &all);
 
   /// Whether a query may have no key at all; then all keys have the same probability, 0 where masked scores are -inf.
@@ -82,9 +82,9 @@ struct AttendKernel {
   // With spans, the queries of a batch are those of all sentences, one after the other; keys and values still have a row for each.
   /// How many sentences there are, and how many queries each has at most.
   Value sentences() { return spans ? b.size(*spans, 0) : b.size(q, 0); }
-  Value mostQueries() { return spans ? b.size(k, 2) : b.size(q, 2); }
+  Value maxQueries() { return spans ? b.size(k, 2) : b.size(q, 2); }
   /// Sets `batch`, the sentence's keys and its queries.
-  void takeSentence(Value number);
+  void takeSentence(Value sentence);
   /// AttendScore::keysOfSentence() for the block's sentence.
   Value keysOfSentence() { return AttendScore(b, op, request, batch, head, b.i64(0)).keysOfSentence(keyCount); }
   /// The least `begin` of a warp's lanes.
@@ -113,9 +113,9 @@ struct AttendKernel {
   Value start;             // with spans: where its queries begin
 };
 
-/// Adds function `name`, for few queries: a block computes one query of one head; its warps, at most `mostWarps`, take a tile each at a time.
+/// Adds function `name`, for few queries: a block computes one query of one head; its warps, at most `maxWarps`, take a tile each at a time.
 /// Returns the threads of a block.
-mlir::FailureOr<int64_t> emitAttendFew(mlir::xf::AttendOp op, const KernelRequest &request, llvm::StringRef name, int64_t mostWarps);
+mlir::FailureOr<int64_t> emitAttendFew(mlir::xf::AttendOp op, const KernelRequest &request, llvm::StringRef name, int64_t maxWarps);
 /// For many queries: a block of kAttendThreads threads computes kAttendRows queries of a head.
 void emitAttendMany(GpuBuilder b, mlir::xf::AttendOp op, const KernelRequest &request);
 inline constexpr int64_t kAttendThreads = 128, kAttendRows = 32;

@@ -24,12 +24,12 @@ Value AttendScore::read(codegen::RegionVectorizer &region, AtOp at) {
   unsigned view = request.viewOf(at.getTensor());
   Value offset = b.i64(0);
   for (auto [d, index] : llvm::enumerate(at.getIndices())) {
-    Value place = region.emit(index);
+    Value emitted = region.emit(index);
     if (!op.isWithin(at, d))
-      place = b.max(b.min(place, b.sub(b.size(view, d), 1)), b.i64(0));
+      emitted = b.max(b.min(emitted, b.sub(b.size(view, d), 1)), b.i64(0));
     if (auto slots = d == 0 ? request.slotsOf(at.getTensor()) : std::nullopt)
-      place = loadIndex(b, *slots, place);
-    offset = b.add(offset, b.mul(place, b.stride(view, d)));
+      emitted = loadIndex(b, *slots, emitted);
+    offset = b.add(offset, b.mul(emitted, b.stride(view, d)));
   }
   Type element = at.getResult().getType();
   return b.load(element, b.at(b.data(view), offset, element));

@@ -12,7 +12,7 @@ using namespace mlir::xf;
 namespace xf::gpu {
 
 static constexpr int64_t kPanel = codegen::kLanes, kPanels = kTileKeys / kPanel;
-static constexpr int64_t kOwn = 4;    // keys of a panel, and columns of 16, that a lane has
+static constexpr int64_t kPerLane = 4; // keys of a panel, and columns of 16, that a lane has
 
 TensorTile::TensorTile(AttendKernel &kernel, Value keys, Value values, Value firstRow, Value rowEnd, int64_t halves)
     : a(kernel), b(kernel.b), word(b.getI32Type()), keys(keys), values(values), group(b.div(b.lane(), b.i64(4))),
@@ -90,7 +90,7 @@ SmallVector<Value> TensorTile::products(Value first) {
       for (int64_t panel = 0; panel < kPanels; ++panel)
         multiply(words, readKeys(panelAt(panel), step), sums[panel]);
     }
-    b.meetWarp(); // ptxas moves no later read before this, and so spills nothing
+    b.syncWarp(); // ptxas moves no later read before this, and so spills nothing
   } else {
     SmallVector<SmallVector<Value>> read;
     for (int64_t panel = 0; panel < kPanels; ++panel) {
@@ -109,27 +109,27 @@ SmallVector<Value> TensorTile::products(Value first) {
   return all;
 }
 
-TensorTile::Powers TensorTile::multiplyKeys(Value first) {
+TensorTile::Exponentials TensorTile::multiplyKeys(Value first) {
   SmallVector<Value> found = products(first);
-  Powers result;
+  Exponentials result;
   SmallVector<SmallVector<Value>> words(halves());
   for (auto [half, row] : llvm::enumerate(rows)) {
-    SmallVector<Value> scores, powers;
-    Value most = a.lowest;
+    SmallVector<Value> scores, exponentials;
+    Value max = a.lowest;
     for (int64_t panel = 0; panel < kPanels; ++panel)
-      for (int64_t i = 0; i < kOwn; ++i) {
-        Value key = b.add(b.add(first, panel * kPanel + i), b.mul(inGroup, kOwn));
-        Value product = found[(panel * halves() + static_cast<int64_t>(half)) * kOwn + i];
+      for (int64_t i = 0; i < kPerLane; ++i) {
+        Value key = b.add(b.add(first, panel * kPanel + i), b.mul(inGroup, kPerLane));
+        Value product = found[(panel * halves() + static_cast<int64_t>(half)) * kPerLane + i];
         Value score = row.score.score(product, b.min(key, b.sub(a.keyCount, 1)));
         scores.push_back(b.create<arith::SelectOp>(b.less(key, row.end), score, a.lowest));
-        most = codegen::combine(b, ReduceKind::max, scores.back(), most);
+        max = codegen::combine(b, ReduceKind::max, scores.back(), max);
       }
-    most = b.reduceOver(ReduceKind::max, most, kWarp / 8);
+    max = b.reduceOver(ReduceKind::max, max, kWarp / 8);
     for (Value score : scores)
-      powers.push_back(a.power(score, most));
-    result.softmax.push_back({most, a.sumOfTile(powers, kWarp / 8)});
-    for (size_t i = 0; i < powers.size(); i += 2)
-      words[half].push_back(narrowPair(b, a.factorType, powers[i], powers[i + 1]));
+      exponentials.push_back(a.exponential(score, max));
+    result.softmax.push_back({max, a.sumOfTile(exponentials, kWarp / 8)});
+    for (size_t i = 0; i < exponentials.size(); i += 2)
+      words[half].push_back(narrowPair(b, a.factorType, exponentials[i], exponentials[i + 1]));
   }
   for (size_t i = 0; i < words[0].size(); ++i)
     for (auto &ofHalf : words)
@@ -142,8 +142,8 @@ SmallVector<Value> TensorTile::readValues(Value first, int64_t column) {
   Value lower = b.i32(0xffff), whole = b.i32(-1);
   SmallVector<Value> all;
   for (int64_t panel = 0; panel < kPanels; ++panel)
-    for (int64_t pair = 0; pair < kOwn; pair += 2) {
-      Value key = b.add(b.add(first, panel * kPanel + pair), b.mul(inGroup, kOwn));
+    for (int64_t pair = 0; pair < kPerLane; pair += 2) {
+      Value key = b.add(b.add(first, panel * kPanel + pair), b.mul(inGroup, kPerLane));
       Value row = b.at(values, b.mul(b.min(key, even), b.stride(a.v, 2)), a.factorType);
       // Anything may lie after the last key, even in the upper half of its word.
       Value mask = zeroUnless(b, b.less(key, lastEnd), b.create<arith::SelectOp>(b.less(key, last), whole, lower));
@@ -153,14 +153,14 @@ SmallVector<Value> TensorTile::readValues(Value first, int64_t column) {
   return all;
 }
 
-SmallVector<Value> TensorTile::multiplyValues(ArrayRef<Value> powers, ArrayRef<Value> values) {
+SmallVector<Value> TensorTile::multiplyValues(ArrayRef<Value> exponentials, ArrayRef<Value> values) {
   Value none = b.i32(0);
   SmallVector<Value> sums(8, b.f32(0));
   for (int64_t panel = 0; panel < kPanels; ++panel) {
     SmallVector<Value> rows;
     for (int64_t part : {0, 1})
       for (int64_t half : {0, 1})
-        rows.push_back(half < halves() ? powers[(panel * 2 + part) * halves() + half] : none);
+        rows.push_back(half < halves() ? exponentials[(panel * 2 + part) * halves() + half] : none);
     multiply(rows, values.slice(panel * 4, 4), sums);
   }
   return inOrder(sums);
@@ -176,12 +176,12 @@ void TensorTile::multiply(ArrayRef<Value> rows, ArrayRef<Value> columns, Mutable
 SmallVector<Value> TensorTile::inOrder(ArrayRef<Value> sums) {
   SmallVector<Value> own;
   for (int64_t half = 0; half < halves(); ++half)
-    for (int64_t i = 0; i < kOwn; ++i)
+    for (int64_t i = 0; i < kPerLane; ++i)
       own.push_back(sums[i % 2 * 4 + half * 2 + i / 2]);
   return own;
 }
 
-Value TensorTile::column(int64_t column, int64_t i) { return b.add(b.mul(inGroup, kOwn), column + i); }
+Value TensorTile::column(int64_t column, int64_t i) { return b.add(b.mul(inGroup, kPerLane), column + i); }
 
 namespace {
 
@@ -197,25 +197,25 @@ private:
   }
   int64_t tileWords() override { return TensorTile::countWords(1); }
   Tile emitTile(Value first) override {
-    auto powers = tile->multiplyKeys(first);
-    return {powers.softmax[0], powers.words};
+    auto exponentials = tile->multiplyKeys(first);
+    return {exponentials.softmax[0], exponentials.words};
   }
   // Columns that are read together are stored together, after their products. Only some lanes store, and the warp diverges there.
   void emitContext(Value first, ArrayRef<Value> words) override {
     constexpr int64_t kColumnsUnderWay = 64;
     for (int64_t start = 0; start < valueWidth; start += kColumnsUnderWay) {
       if (start)
-        b.meetWarp();
+        b.syncWarp();
       SmallVector<SmallVector<Value>> read;
       for (int64_t column = start; column < std::min(valueWidth, start + kColumnsUnderWay); column += kPanel)
         read.push_back(tile->readValues(first, column));
       SmallVector<Value> found;
       for (const auto &values : read)
         llvm::append_range(found, tile->multiplyValues(words, values));
-      b.ifThen(b.less(b.lane(), b.i64(kOwn)), [&] {
+      b.ifThen(b.less(b.lane(), b.i64(kPerLane)), [&] {
         for (auto [i, sum] : llvm::enumerate(found)) {
-          int64_t panel = static_cast<int64_t>(i) / kOwn;
-          Value own = tile->column(start + panel * kPanel, static_cast<int64_t>(i) % kOwn);
+          int64_t panel = static_cast<int64_t>(i) / kPerLane;
+          Value own = tile->column(start + panel * kPanel, static_cast<int64_t>(i) % kPerLane);
           b.ifThen(b.less(own, b.i64(valueWidth)), [&, sum = sum] { b.store(sum, contextAt(b.warp(), own)); });
         }
       });
@@ -234,10 +234,10 @@ public:
     constexpr int64_t kRows = kTensorRows / (kAttendThreads / kWarp);
     static_assert(kRows == 16);
     // For more blocks than these ptxas would spill.
-    b.setBlocksTogether(2);
-    Value blocks = b.divide(b.add(mostQueries(), kTensorRows - 1), b.i64(kTensorRows));
+    b.setBlocksPerMultiprocessor(2);
+    Value blocks = b.divide(b.add(maxQueries(), kTensorRows - 1), b.i64(kTensorRows));
     int64_t slices = llvm::divideCeil(valueWidth, tensorColumns(width));
-    SmallVector<Value> task = b.split(b.block(), {sentences(), b.i64(heads), blocks, b.i64(slices)});
+    SmallVector<Value> task = b.delinearize(b.block(), {sentences(), b.i64(heads), blocks, b.i64(slices)});
     takeSentence(task[0]);
     head = task[1];
     Value firstRow = b.inHalf(b.add(b.mul(task[2], kTensorRows), b.mul(b.warp(), kRows)));
@@ -254,23 +254,23 @@ private:
     Value firstColumn = b.min(slice, b.i64(llvm::alignTo(valueWidth, kPanel) - columns));
     TensorTile tile(*this, keys, b.at(values, b.mul(firstColumn, 2), factorType), firstRow, queries, /*halves=*/2);
 
-    size_t own = columns / kPanel * 2 * kOwn;
+    size_t own = columns / kPanel * 2 * kPerLane;
     SmallVector<Value> carried(own, b.f32(0));
     for (int64_t half = 0; half < 2; ++half)
-      carried.append({nothing().most, nothing().sum});
+      carried.append({nothing().max, nothing().sum});
     carried = b.loop(tile.begin(), tile.end(), kTileKeys, carried, [&](Value first, ValueRange before) {
-      auto powers = tile.multiplyKeys(first);
+      auto exponentials = tile.multiplyKeys(first);
       SmallVector<Joined> joined;
       for (size_t half = 0; half < 2; ++half)
-        joined.push_back(join({before[own + 2 * half], before[own + 2 * half + 1]}, powers.softmax[half]));
+        joined.push_back(join({before[own + 2 * half], before[own + 2 * half + 1]}, exponentials.softmax[half]));
       SmallVector<Value> next;
       for (int64_t column = 0; column < columns; column += kPanel)
-        for (auto [i, found] : llvm::enumerate(tile.multiplyValues(powers.words, tile.readValues(first, column)))) {
-          const Joined &row = joined[i / kOwn];
+        for (auto [i, found] : llvm::enumerate(tile.multiplyValues(exponentials.words, tile.readValues(first, column)))) {
+          const Joined &row = joined[i / kPerLane];
           next.push_back(joinContext(before[next.size()], row.before, found, row.tile));
         }
       for (const Joined &row : joined)
-        next.append({row.all.most, row.all.sum});
+        next.append({row.all.max, row.all.sum});
       return next;
     });
     for (int64_t half = 0; half < 2; ++half)
@@ -284,8 +284,8 @@ private:
     Value factor = factorOf(all);
     auto store = [&](function_ref<Value(size_t, Value)> context) {
       for (size_t i = 0; i < contexts.size(); ++i)
-        if (static_cast<int64_t>(i) / kOwn % 2 == half) {
-          Value column = b.add(firstColumn, tile.column(i / (2 * kOwn) * kPanel, i % kOwn));
+        if (static_cast<int64_t>(i) / kPerLane % 2 == half) {
+          Value column = b.add(firstColumn, tile.column(i / (2 * kPerLane) * kPanel, i % kPerLane));
           Value isOwn = b.both(b.less(b.sub(slice, 1), column), b.less(column, b.i64(valueWidth)));
           b.ifThen(isOwn, [&] { storeContextAt(context(i, column), tile.position(half), column); });
         }

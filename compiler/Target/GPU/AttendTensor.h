@@ -1,7 +1,7 @@
 // A warp's products of an attention with factors of 16 bits, on tensor cores: 16 queries of a head with a tile of keys.
 //
 // Queries are the operand with 16 rows, keys and values the one with 8 columns, so that the first product leaves in a lane's
-// registers what the second one needs there: powers need no exchange. A panel of keys gives two instructions' columns; its keys
+// registers what the second one needs there: exponentials need no exchange. A panel of keys gives two instructions' columns; its keys
 // 2g and 2g + 1 are column g of the first and of the second, so that a lane reads both at once; columns of values likewise.
 // Lane 4 g + t thus holds, for rows g and g + 8, keys 4t … 4t + 3 of each panel and columns 4t … 4t + 3 of each 16.
 //
@@ -28,17 +28,17 @@ public:
   Value begin() { return firstBegin; }
   Value end() { return lastEnd; }
 
-  /// The tile that starts with key `first`: the softmax of each half, and words of two powers.
-  struct Powers {
+  /// The tile that starts with key `first`: the softmax of each half, and words of two exponentials.
+  struct Exponentials {
     llvm::SmallVector<AttendKernel::Softmax, 2> softmax;
     llvm::SmallVector<Value> words;
   };
   static int64_t countWords(int64_t halves) { return kTileKeys / 8 * halves; }
-  Powers multiplyKeys(Value first);
+  Exponentials multiplyKeys(Value first);
   /// The lane's words of the tile's values in 16 columns from `column` on.
   llvm::SmallVector<Value> readValues(Value first, int64_t column);
   /// The context of these values: the lane's four columns in each half.
-  llvm::SmallVector<Value> multiplyValues(llvm::ArrayRef<Value> powers, llvm::ArrayRef<Value> values);
+  llvm::SmallVector<Value> multiplyValues(llvm::ArrayRef<Value> exponentials, llvm::ArrayRef<Value> values);
   /// The lane's `i`-th of the 16 columns from `column` on.
   Value column(int64_t column, int64_t i);
 

@@ -14,8 +14,8 @@ SmallVector<Value> widenBytes(GpuBuilder &b, Value word) {
     // The bytes of the result, highest first: 7, 5 and 4 of the exponent's word, i of the other.
     Value operands[] = {shifted, b.i32(kExponent), b.i32(0x7540 + i)};
     Value bits = b.create<LLVM::CallIntrinsicOp>(i32, b.getStringAttr("llvm.nvvm.prmt"), operands).getResults();
-    Value number = b.create<arith::BitcastOp>(b.getF32Type(), bits);
-    widened.push_back(b.create<arith::SubFOp>(number, b.f32(0x1p23 + 128)));
+    Value value = b.create<arith::BitcastOp>(b.getF32Type(), bits);
+    widened.push_back(b.create<arith::SubFOp>(value, b.f32(0x1p23 + 128)));
   }
   return widened;
 }

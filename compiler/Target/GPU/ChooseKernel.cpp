@@ -44,9 +44,9 @@ public:
   void emit();
 
 protected:
-  /// Leaves the tile's products in shared memory, `logits`, and finds a place for `found`.
+  /// Leaves the tile's products in shared memory, `logits`, and finds memory for `found`.
   virtual void multiply() = 0;
-  int64_t foundBytes() const { return rows * ChooseTile::foundPerRow(views.most); }
+  int64_t foundBytes() const { return rows * ChooseTile::foundPerRow(views.maxCandidates); }
   Value panelIsNeeded(Value panel);
   /// The logit of the block's column `own`, whose bit is in `word`.
   Value logit(Value product, Value word, Value row, Value own);
@@ -66,10 +66,10 @@ protected:
   unsigned axis;
   Type factor;
   int64_t columns, depth;
-  Value last;                // position
-  Value number, firstRow;    // of the block of columns; of the tile's rows
-  SmallVector<Value> barred; // words of columns that none of the rows may choose
-  Value logits, found;       // see ChooseTile
+  Value last;                  // position
+  Value columnBlock, firstRow; // index of the block of columns; of the tile's rows
+  SmallVector<Value> barred;   // words of columns that none of the rows may choose
+  Value logits, found;         // see ChooseTile
   int64_t stride = 0;
 
 private:
@@ -78,7 +78,7 @@ private:
   void findBarred();
   void skip();
   void work();
-  Value extra(unsigned number, Value row, Value column);
+  Value extra(unsigned index, Value row, Value column);
 };
 
 /// Logits of f32 factors, or of weights that are bytes, by multiply-adds.
@@ -110,7 +110,7 @@ void ChooseBlock::emit() {
   last = b.sub(b.size(rowsView, axis), 1);
   // Blocks that run together read the same weights.
   Value tiles = b.ceilDiv(views.rows, rows);
-  number = b.divide(b.block(), tiles);
+  columnBlock = b.divide(b.block(), tiles);
   firstRow = b.mul(b.remainder(b.block(), tiles), rows);
   if (rows <= kFewRows)
     prefetchWeights();
@@ -127,12 +127,12 @@ void ChooseBlock::emit() {
 
 /// Few rows leave the GPU nothing else to read than the weights of the columns.
 void ChooseBlock::prefetchWeights() {
-  constexpr int64_t kMost = 64 << 10; // of a block: all of them would be more than the cache holds
+  constexpr int64_t kMaxBytes = 64 << 10; // of a block: all of them would be more than the cache holds
   int64_t words = llvm::divideCeil(depth * cast<RankedTensorType>(op.getWeight().getType()).getElementTypeBitWidth(), 32);
   int64_t panelBytes = words * kLanes * 4;
   int64_t all = llvm::divideCeil(columns, kLanes) * panelBytes, own = std::min(kPanels * panelBytes, all);
-  Value start = b.min(b.mul(number, kPanels * panelBytes), b.i64(all - own));
-  b.prefetch(b.at(b.data(weightView), start, b.getI8Type()), std::min(own, kMost), threads);
+  Value start = b.min(b.mul(columnBlock, kPanels * panelBytes), b.i64(all - own));
+  b.prefetch(b.at(b.data(weightView), start, b.getI8Type()), std::min(own, kMaxBytes), threads);
 }
 
 /// Finds the barred columns: each warp by itself, a lane for a row or more.
@@ -141,7 +141,7 @@ void ChooseBlock::findBarred() {
   int64_t lanes = std::min(rows, kWarp);
   SmallVector<Value> words;
   for (int64_t first = 0; first < rows; first += lanes)
-    words.push_back(views.wordsOf(existing(b.add(firstRow, b.add(b.rem(b.lane(), b.i64(lanes)), first))), number));
+    words.push_back(views.wordsOf(existing(b.add(firstRow, b.add(b.rem(b.lane(), b.i64(lanes)), first))), columnBlock));
   for (int64_t i = 0; i < kWords; ++i) {
     Value bits;
     for (Value own : words) {
@@ -149,7 +149,7 @@ void ChooseBlock::findBarred() {
       bits = bits ? b.create<arith::AndIOp>(bits, read) : read;
     }
     for (int64_t distance = lanes / 2; distance >= 1; distance /= 2)
-      bits = b.create<arith::AndIOp>(bits, b.exchange(bits, distance));
+      bits = b.create<arith::AndIOp>(bits, b.shuffleXor(bits, distance));
     barred.push_back(bits);
   }
 }
@@ -163,7 +163,7 @@ Value ChooseBlock::panelIsNeeded(Value panel) {
   Value own = b.create<arith::TruncIOp>(b.getI16Type(), b.create<arith::ShRUIOp>(i32, bits, half));
   Value wanted = b.create<arith::CmpIOp>(arith::CmpIPredicate::ne, own, b.create<arith::ConstantIntOp>(b.getI16Type(), -1));
   // Bits behind the last column say nothing.
-  Value exists = b.less(b.add(b.mul(number, kPanels), panel), b.i64(llvm::divideCeil(columns, kLanes)));
+  Value exists = b.less(b.add(b.mul(columnBlock, kPanels), panel), b.i64(llvm::divideCeil(columns, kLanes)));
   return b.both(wanted, exists);
 }
 
@@ -172,9 +172,9 @@ void ChooseBlock::skip() {
   Value row = b.add(firstRow, b.thread());
   Value exists = b.both(b.less(b.thread(), b.i64(rows)), b.less(row, views.rows));
   b.ifThen(exists, [&] {
-    b.store(noLogit(b), views.maximumAt(row, number));
-    b.store(b.f32(0), views.sumAt(row, number));
-    b.loop(b.i64(0), views.wanted, 1, [&](Value place) { views.store(noCandidate(b), row, number, place); });
+    b.store(noLogit(b), views.maximumAt(row, columnBlock));
+    b.store(b.f32(0), views.sumAt(row, columnBlock));
+    b.loop(b.i64(0), views.wanted, 1, [&](Value index) { views.store(noCandidate(b), row, columnBlock, index); });
   });
 }
 
@@ -183,26 +183,26 @@ void ChooseBlock::work() {
   b.barrier();
   applyRegion();
   b.barrier();
-  emitChooseRows(b, views, {rows, threads, firstRow, number, logits, stride, found});
+  emitChooseRows(b, views, {rows, threads, firstRow, columnBlock, logits, stride, found});
 }
 
-Value ChooseBlock::extra(unsigned number, Value row, Value column) {
-  unsigned view = firstExtra + number;
-  Type element = cast<RankedTensorType>(op.getExtras()[number].getType()).getElementType();
+Value ChooseBlock::extra(unsigned index, Value row, Value column) {
+  unsigned view = firstExtra + index;
+  Type element = cast<RankedTensorType>(op.getExtras()[index].getType()).getElementType();
   Value offset = b.i64(0);
-  for (auto [d, target] : llvm::enumerate(op.getMap(number))) {
+  for (auto [d, target] : llvm::enumerate(op.getMap(index))) {
     if (target < 0)
       continue;
-    Value index = target == 2 ? column : target == axis ? last : row;
+    Value coordinate = target == 2 ? column : target == axis ? last : row;
     bool constant = target == 2 && !ShapedType::isDynamic(request.access.lastStride[view]);
     Value stride = constant ? b.i64(request.access.lastStride[view]) : b.stride(view, d);
-    offset = b.add(offset, b.mul(index, stride));
+    offset = b.add(offset, b.mul(coordinate, stride));
   }
   return b.load(element, b.at(b.data(view), offset, element));
 }
 
 Value ChooseBlock::logit(Value product, Value word, Value row, Value own) {
-  Value column = b.add(b.mul(number, ChooseOp::kBlock), own), existingColumn = b.min(column, b.i64(columns - 1));
+  Value column = b.add(b.mul(columnBlock, ChooseOp::kBlock), own), existingColumn = b.min(column, b.i64(columns - 1));
   Value mask = b.create<arith::ShLIOp>(b.i32(1), b.narrow(b.rem(own, b.i64(32))));
   Value bit = b.create<arith::AndIOp>(word, mask);
   Value allowed = b.create<arith::CmpIOp>(arith::CmpIPredicate::eq, bit, b.i32(0));
@@ -216,19 +216,19 @@ Value ChooseBlock::logit(Value product, Value word, Value row, Value own) {
 }
 
 /// Turns the products into logits, -inf where the row may not choose. Neighbouring threads have neighbouring columns of a row, a warp those of
-/// one word; a thread's rows are `apart` apart, and each lane reads the word of one of them for its warp.
+/// one word; a thread's rows are `rowStep` apart, and each lane reads the word of one of them for its warp.
 void ChooseBlock::applyRegion() {
   Type f32 = b.getF32Type(), i32 = b.getI32Type();
   static_assert(ChooseOp::kBlock / kWords == kWarp);
-  int64_t apart = threads / ChooseOp::kBlock, batch = std::min(kWarp, rows / apart);
+  int64_t rowStep = threads / ChooseOp::kBlock, batch = std::min(kWarp, rows / rowStep);
   Value own = b.rem(b.thread(), b.i64(ChooseOp::kBlock)), first = b.div(b.thread(), b.i64(ChooseOp::kBlock));
-  b.loop(b.i64(0), b.i64(rows), apart * batch, [&](Value start) {
-    auto rowAt = [&](Value number) { return b.add(b.add(start, first), b.mul(number, apart)); };
+  b.loop(b.i64(0), b.i64(rows), rowStep * batch, [&](Value start) {
+    auto rowAt = [&](Value i) { return b.add(b.add(start, first), b.mul(i, rowStep)); };
     Value read = existing(b.add(firstRow, rowAt(b.rem(b.lane(), batch))));
-    Value words = b.load(i32, b.at(views.wordsOf(read, number), b.div(own, b.i64(kWarp)), i32));
+    Value words = b.load(i32, b.at(views.wordsOf(read, columnBlock), b.div(own, b.i64(kWarp)), i32));
     for (int64_t i = 0; i < batch; ++i) {
-      Value local = rowAt(b.i64(i)), place = b.at(logits, b.add(b.mul(local, stride), own), f32);
-      b.store(logit(b.load(f32, place), b.fromLane(words, i), existing(b.add(firstRow, local)), own), place);
+      Value local = rowAt(b.i64(i)), address = b.at(logits, b.add(b.mul(local, stride), own), f32);
+      b.store(logit(b.load(f32, address), b.fromLane(words, i), existing(b.add(firstRow, local)), own), address);
     }
   });
 }
@@ -238,7 +238,7 @@ void PlainChoose::multiply() {
   auto isNeeded = [&](Value panel) { return panelIsNeeded(panel); };
   TileOperands operands{columns, depth, ofBytes, firstX(), rowStride(), views.rows, b.data(weightView), isNeeded};
   stride = shape.stride();
-  logits = multiplyTile(b, shape, operands, firstRow, b.mul(number, kPanels));
+  logits = multiplyTile(b, shape, operands, firstRow, b.mul(columnBlock, kPanels));
   found = b.shared(b.getI8Type(), foundBytes());
 }
 
@@ -248,9 +248,9 @@ void TensorChoose::multiplyFew(const TensorOperands &operands) {
   stride = ChooseOp::kBlock + 4;
   logits = b.shared(f32, rows * stride);
   found = b.shared(b.getI8Type(), foundBytes());
-  b.setBlocksTogether(2); // leaves registers for the chains' reads
+  b.setBlocksPerMultiprocessor(2); // leaves registers for the chains' reads
   auto chain = [&] {
-    return FewRowsProduct(b, operands).multiply(firstRow, b.add(b.mul(number, kPanels), b.warp()));
+    return FewRowsProduct(b, operands).multiply(firstRow, b.add(b.mul(columnBlock, kPanels), b.warp()));
   };
   auto zeros = [&] { return SmallVector<Value>(FewRowsProduct::kSums, b.f32(0)); };
   SmallVector<Value> sums = b.choose(panelIsNeeded(b.warp()), chain, zeros);
@@ -264,9 +264,9 @@ void TensorChoose::multiply() {
   TensorOperands operands{factor, columns, depth, firstX(), rowStride(), views.rows, b.data(weightView)};
   if (isMany) {
     auto isNeeded = [&](Value panel) { return panelIsNeeded(panel); };
-    b.setBlocksTogether(2); // one looks for candidates while the other multiplies
+    b.setBlocksPerMultiprocessor(2); // one looks for candidates while the other multiplies
     ManyRowsProduct product(b, operands, kTensorMany);
-    product.multiply(firstRow, b.mul(number, kPanels), [] {}, isNeeded);
+    product.multiply(firstRow, b.mul(columnBlock, kPanels), [] {}, isNeeded);
     stride = kTensorMany.stride();
     logits = product.share(0);
     assert(rows * stride * 4 + foundBytes() <= product.sharedBytes());

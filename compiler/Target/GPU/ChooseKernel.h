@@ -1,4 +1,4 @@
-// What the two kernels of xf.choose share: its views, the places where the first leaves its results for the second, and how a warp
+// What the two kernels of xf.choose share: its views, where the first leaves its results for the second, and how a warp
 // finds the best of its lanes' candidates.
 #ifndef XF_COMPILER_TARGET_GPU_CHOOSEKERNEL_H
 #define XF_COMPILER_TARGET_GPU_CHOOSEKERNEL_H
@@ -37,15 +37,15 @@ Best bestOfWarp(GpuBuilder &b, mlir::Value key);
 
 /// What exponentials are shifted by: the largest logit, but 0 where there is none.
 mlir::Value shiftOf(GpuBuilder &b, mlir::Value largest);
-/// Stores `largest`, or NaN where the i32 `isOdd` is not 0.
-void storeLargest(GpuBuilder &b, mlir::Value largest, mlir::Value isOdd, mlir::Value address);
+/// Stores `largest`, or NaN where the i32 `isNonFinite` is not 0.
+void storeLargest(GpuBuilder &b, mlir::Value largest, mlir::Value isNonFinite, mlir::Value address);
 
 /// The views of a kernel that chooses, the columns that it chooses from, and the most candidates that it may have to find.
 struct ChooseShape {
   unsigned rowsView, rowsDim; // whose size is the number of rows
   unsigned forbiddenView, classesView, optionsView;
   unsigned result; // the first of the views of values, tokens, norms and parts
-  int64_t columns, most;
+  int64_t columns, maxCandidates;
 };
 /// Those of xf.choose.
 struct ChooseOperands {
@@ -63,25 +63,25 @@ public:
   mlir::Value wanted; // candidates
   mlir::Value sums;   // whether they are wanted, i1
   unsigned result;    // as the shape's
-  int64_t blocks, most;
+  int64_t blocks, maxCandidates;
 
   /// The address of the row's bits for the columns of `block`.
   mlir::Value wordsOf(mlir::Value row, mlir::Value block);
 
-  // The places of a row and block of columns in `parts`, as on the CPU.
+  // The entries of a row and block of columns in `parts`, as on the CPU.
   mlir::Value maximumAt(mlir::Value row, mlir::Value block);
   mlir::Value sumAt(mlir::Value row, mlir::Value block);
-  void store(const Candidate &candidate, mlir::Value row, mlir::Value block, mlir::Value place);
-  // The same by a candidate's place among all elements of the row's lists.
-  mlir::Value listBegin(mlir::Value block) { return b.mul(block, 2 * most); }
-  mlir::Value loadLogit(mlir::Value row, mlir::Value place);
-  Candidate load(mlir::Value row, mlir::Value place);
+  void store(const Candidate &candidate, mlir::Value row, mlir::Value block, mlir::Value index);
+  // The same by a candidate's index among all elements of the row's lists.
+  mlir::Value listBegin(mlir::Value block) { return b.mul(block, 2 * maxCandidates); }
+  mlir::Value loadLogit(mlir::Value row, mlir::Value index);
+  Candidate load(mlir::Value row, mlir::Value index);
 
-  /// Stores a candidate at `place` of the row's results.
-  void storeResult(const Candidate &candidate, mlir::Value row, mlir::Value place);
+  /// Stores a candidate at `rank` of the row's results.
+  void storeResult(const Candidate &candidate, mlir::Value row, mlir::Value rank);
 
 private:
-  mlir::Value logitAt(mlir::Value row, mlir::Value place);
+  mlir::Value logitAt(mlir::Value row, mlir::Value index);
   mlir::Value columnOf(mlir::Value logitAddress);
 
   GpuBuilder &b;
@@ -93,11 +93,11 @@ private:
 struct ChooseTile {
   int64_t rows, threads;     // of the tile, of the block
   mlir::Value firstRow;      // of the tile
-  mlir::Value number;        // of the block of columns
+  mlir::Value columnBlock;   // index of the block of columns
   mlir::Value logits;        // shared, [rows][stride]
   int64_t stride;
   mlir::Value found;         // shared, free for [rows][foundPerRow()] bytes
-  static int64_t foundPerRow(int64_t most) { return std::min(most, mlir::xf::ChooseOp::kBlock); }
+  static int64_t foundPerRow(int64_t maxCandidates) { return std::min(maxCandidates, mlir::xf::ChooseOp::kBlock); }
 };
 /// Finds each row's maximum, sum and candidates, and leaves them for the second kernel. All threads must take part, and see the logits.
 void emitChooseRows(GpuBuilder &b, ChooseViews &views, const ChooseTile &tile);

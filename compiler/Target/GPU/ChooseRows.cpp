@@ -22,16 +22,16 @@ class ChooseRows {
 public:
   ChooseRows(GpuBuilder &b, ChooseViews &views, const ChooseTile &tile)
       : b(b), i32(b.getI32Type()), views(views), tile(tile), warps(tile.threads / kWarp), together(std::min<int64_t>(4, tile.rows / warps)),
-        perRow(ChooseTile::foundPerRow(views.most)) {
+        perRow(ChooseTile::foundPerRow(views.maxCandidates)) {
     // 16 lanes of one row and 16 of another read different banks.
-    while (apart < warps && apart * tile.stride % kWarp != kWarp / 2)
-      apart *= 2;
-    assert(tile.rows % (warps * together) == 0 && warps % apart == 0 && tile.stride % kColumns == 0);
+    while (rowStep < warps && rowStep * tile.stride % kWarp != kWarp / 2)
+      rowStep *= 2;
+    assert(tile.rows % (warps * together) == 0 && warps % rowStep == 0 && tile.stride % kColumns == 0);
   }
 
   void emit() {
     b.loop(b.i64(0), b.i64(tile.rows), warps * together, [&](Value first) {
-      Value group = b.add(b.mul(b.div(b.warp(), apart), apart * together), b.rem(b.warp(), apart));
+      Value group = b.add(b.mul(b.div(b.warp(), rowStep), rowStep * together), b.rem(b.warp(), rowStep));
       Value own = b.add(first, group);
       findNorms(own);
       findCandidates(own);
@@ -43,20 +43,20 @@ public:
 private:
   /// The remaining keys of a lane in a row, descending, and their columns, a byte each from the lowest on. Columns are counted from 1, as
   /// zeros follow them.
-  struct Own {
+  struct LaneKeys {
     SmallVector<Value> keys;
     Value columns;
   };
 
   Value logitAt(Value local, Value column) { return b.at(tile.logits, b.add(b.mul(local, tile.stride), column), b.getF32Type()); }
-  Value foundAt(Value local, Value place) { return b.at(tile.found, b.add(b.mul(local, perRow), place), b.getI8Type()); }
+  Value foundAt(Value local, Value rank) { return b.at(tile.found, b.add(b.mul(local, perRow), rank), b.getI8Type()); }
   Value exists(Value local) { return b.less(b.add(tile.firstRow, local), views.rows); }
 
   void findNorms(Value own);
   void findCandidates(Value own);
   void storeCandidates();
-  Own readOwn(Value local);
-  void sortNeighbours(Own &own, int64_t first);
+  LaneKeys readLaneKeys(Value local);
+  void sortNeighbours(LaneKeys &own, int64_t first);
   Value prmt(Value bytes, int64_t selector);
 
   GpuBuilder &b;
@@ -64,7 +64,7 @@ private:
   ChooseViews &views;
   const ChooseTile &tile;
   int64_t warps, together; // rows of a warp
-  int64_t apart = 1;       // from one of them to the next
+  int64_t rowStep = 1;     // from one of them to the next
   int64_t perRow;
 };
 
@@ -82,20 +82,20 @@ void ChooseRows::findNorms(Value own) {
   };
   SmallVector<Half> halves;
   for (int64_t i = 0; i < together; i += 2) {
-    Value local = b.add(own, i * apart);
+    Value local = b.add(own, i * rowStep);
     if (together > 1)
-      local = b.add(local, b.mul(half, apart));
+      local = b.add(local, b.mul(half, rowStep));
     Half h{b.add(tile.firstRow, local), b.both(exists(local), b.equal(firstLane, b.i64(0))), noLogit(b), {}};
-    Value isOdd = b.falseValue();
+    Value isNonFinite = b.falseValue();
     for (int64_t panel = 0; panel < kPanels; ++panel) {
       Value x = b.load(f32, logitAt(local, b.add(lane, panel * kLanes)));
       h.logits.push_back(x);
       h.largest = codegen::maximum(b, x, h.largest);
-      isOdd = b.either(isOdd, compare(b, arith::CmpFPredicate::UGT, x, greatest));
+      isNonFinite = b.either(isNonFinite, compare(b, arith::CmpFPredicate::UGT, x, greatest));
     }
     h.largest = b.reduceOver(ReduceKind::max, h.largest, kLanes);
-    Value anyOdd = b.create<arith::AndIOp>(b.ballot(isOdd), ownLanes);
-    b.ifThen(h.stores, [&] { storeLargest(b, h.largest, anyOdd, views.maximumAt(h.row, tile.number)); });
+    Value anyNonFinite = b.create<arith::AndIOp>(b.ballot(isNonFinite), ownLanes);
+    b.ifThen(h.stores, [&] { storeLargest(b, h.largest, anyNonFinite, views.maximumAt(h.row, tile.columnBlock)); });
     halves.push_back(h);
   }
   b.ifThen(views.sums, [&] {
@@ -104,13 +104,13 @@ void ChooseRows::findNorms(Value own) {
       for (Value x : h.logits)
         sum = b.create<arith::AddFOp>(sum, codegen::boundedExp(b, b.create<arith::SubFOp>(x, shift)));
       sum = b.reduceOver(ReduceKind::sum, sum, kLanes);
-      b.ifThen(h.stores, [&] { b.store(sum, views.sumAt(h.row, tile.number)); });
+      b.ifThen(h.stores, [&] { b.store(sum, views.sumAt(h.row, tile.columnBlock)); });
     }
   });
 }
 
-ChooseRows::Own ChooseRows::readOwn(Value local) {
-  Own own;
+ChooseRows::LaneKeys ChooseRows::readLaneKeys(Value local) {
+  LaneKeys own;
   for (Value x : b.loadMany(logitAt(local, b.mul(b.lane(), kColumns)), kColumns))
     own.keys.push_back(keyOf(b, x));
   own.columns = b.create<arith::AddIOp>(b.create<arith::MulIOp>(b.narrow(b.lane()), b.i32(0x04040404)), b.i32(0x04030201));
@@ -123,7 +123,7 @@ Value ChooseRows::prmt(Value bytes, int64_t selector) {
 }
 
 /// Swaps key `first` and the next one if the latter is greater: equal ones stay in the order of their columns.
-void ChooseRows::sortNeighbours(Own &own, int64_t first) {
+void ChooseRows::sortNeighbours(LaneKeys &own, int64_t first) {
   constexpr int64_t kSwapped[] = {0x3201, 0x3120, 0x2310};
   Value &x = own.keys[first], &y = own.keys[first + 1];
   Value isLess = b.create<arith::CmpIOp>(arith::CmpIPredicate::slt, x, y);
@@ -136,16 +136,16 @@ void ChooseRows::sortNeighbours(Own &own, int64_t first) {
 /// Notes the columns of the candidates of the warp's rows. Those after the last candidate are columns of -inf, or none.
 void ChooseRows::findCandidates(Value own) {
   SmallVector<Value> locals;
-  SmallVector<Own> rows;
+  SmallVector<LaneKeys> rows;
   for (int64_t i = 0; i < together; ++i) {
-    locals.push_back(b.add(own, i * apart));
-    rows.push_back(readOwn(locals[i]));
+    locals.push_back(b.add(own, i * rowStep));
+    rows.push_back(readLaneKeys(locals[i]));
     for (int64_t first : {2, 1, 0})
       sortNeighbours(rows[i], first);
   }
   auto carry = [&] {
     SmallVector<Value> values;
-    for (const Own &row : rows) {
+    for (const LaneKeys &row : rows) {
       llvm::append_range(values, row.keys);
       values.push_back(row.columns);
     }
@@ -159,14 +159,14 @@ void ChooseRows::findCandidates(Value own) {
   };
   // If one candidate is wanted, a lane's second key is never used.
   auto sortRest = [&] {
-    for (Own &row : rows)
+    for (LaneKeys &row : rows)
       for (int64_t first : {2, 1, 2})
         sortNeighbours(row, first);
     return carry();
   };
   SmallVector<Value> heads = carry();
   take(b.choose(b.less(b.i64(1), views.wanted), sortRest, [&] { return heads; }));
-  b.loop(b.i64(0), b.min(views.wanted, b.i64(perRow)), 1, carry(), [&](Value place, ValueRange before) {
+  b.loop(b.i64(0), b.min(views.wanted, b.i64(perRow)), 1, carry(), [&](Value rank, ValueRange before) {
     take(before);
     SmallVector<Value> after;
     for (auto [row, local] : llvm::zip(rows, locals)) {
@@ -175,7 +175,7 @@ void ChooseRows::findCandidates(Value own) {
       llvm::append_range(after, b.choose(
           bestOfWarp(b, row.keys[0]).isOwn,
           [&, row = row, local = local] {
-            b.store(b.create<arith::TruncIOp>(b.getI8Type(), row.columns), foundAt(local, place));
+            b.store(b.create<arith::TruncIOp>(b.getI8Type(), row.columns), foundAt(local, rank));
             return SmallVector<Value>{row.keys[1], row.keys[2], row.keys[3], noKey(b), b.create<arith::ShRUIOp>(row.columns, b.i32(8))};
           },
           [&] { return now; }));
@@ -184,19 +184,20 @@ void ChooseRows::findCandidates(Value own) {
   });
 }
 
-/// Neighbouring threads store neighbouring places.
+/// Neighbouring threads store neighbouring ranks.
 void ChooseRows::storeCandidates() {
-  b.loop(b.thread(), b.i64(tile.rows * views.most), tile.threads, [&](Value i) {
-    Value local = b.divide(i, b.i64(views.most)), place = b.remainder(i, b.i64(views.most));
-    b.ifThen(b.both(exists(local), b.less(place, views.wanted)), [&] {
-      Value byte = b.load(b.getI8Type(), foundAt(local, b.min(place, b.i64(perRow - 1))));
+  b.loop(b.thread(), b.i64(tile.rows * views.maxCandidates), tile.threads, [&](Value i) {
+    Value local = b.divide(i, b.i64(views.maxCandidates)), rank = b.remainder(i, b.i64(views.maxCandidates));
+    b.ifThen(b.both(exists(local), b.less(rank, views.wanted)), [&] {
+      Value byte = b.load(b.getI8Type(), foundAt(local, b.min(rank, b.i64(perRow - 1))));
       Value own = b.sub(b.create<arith::ExtUIOp>(b.getI64Type(), byte), 1);
       Value logit = b.load(b.getF32Type(), logitAt(local, b.max(own, b.i64(0))));
-      Value isThere = b.both(b.less(b.i64(-1), own), b.less(place, b.i64(perRow)));
+      Value isThere = b.both(b.less(b.i64(-1), own), b.less(rank, b.i64(perRow)));
       isThere = b.both(isThere, compare(b, arith::CmpFPredicate::OGT, logit, noLogit(b)));
       Candidate none = noCandidate(b);
-      Value column = b.narrow(b.add(b.mul(tile.number, ChooseOp::kBlock), own));
-      views.store({select(b, isThere, logit, none.logit), select(b, isThere, column, none.column)}, b.add(tile.firstRow, local), tile.number, place);
+      Value column = b.narrow(b.add(b.mul(tile.columnBlock, ChooseOp::kBlock), own));
+      views.store({select(b, isThere, logit, none.logit), select(b, isThere, column, none.column)}, b.add(tile.firstRow, local), tile.columnBlock,
+                  rank);
     });
   });
 }

@@ -51,14 +51,14 @@ void ContractEpilogue::store(codegen::RegionVectorizer region, Value sum, Value 
 
 void ContractEpilogue::storeTile(const Tile &tile, int64_t threads) {
   // A thread's rows are some apart.
-  const int64_t apart = threads / tile.columns, batch = std::min(tile.together, tile.rows / apart);
+  const int64_t rowStep = threads / tile.columns, batch = std::min(tile.together, tile.rows / rowStep);
   Value own = b.rem(b.thread(), b.i64(tile.columns)), first = b.div(b.thread(), b.i64(tile.columns)), column = b.add(tile.firstColumn, own);
   b.ifThen(b.less(column, columns()), [&] {
-    b.loop(b.i64(0), b.i64(tile.rows), apart * batch, [&](Value start) {
+    b.loop(b.i64(0), b.i64(tile.rows), rowStep * batch, [&](Value start) {
       SmallVector<Value> row;
       SmallVector<codegen::RegionVectorizer> regions;
       for (int64_t i = 0; i < batch; ++i) {
-        row.push_back(b.add(b.add(start, first), i * apart));
+        row.push_back(b.add(b.add(start, first), i * rowStep));
         regions.push_back(read(b.add(tile.firstRow, row[i]), column));
       }
       b.holdReads();

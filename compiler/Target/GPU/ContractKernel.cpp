@@ -37,7 +37,7 @@ static Launch launchOfFew(ContractOp op, const KernelRequest &request, StringRef
   int64_t columns = cast<RankedTensorType>(op.getWeight().getType()).getDimSize(0);
   auto panels = static_cast<int64_t>(llvm::divideCeil(columns, kPanel));
   return {name.str(), kFewRowsThreads, {{request.resultView(), 0, kFewRowsTile}}, 1, panels,
-          Launch::Limit{request.resultView(), 0, mostFewRows(columns)}};
+          Launch::Limit{request.resultView(), 0, maxFewRows(columns)}};
 }
 
 std::optional<Launch> emitContractWith(const Prologue &prologue, ContractOp op, const KernelRequest &request) {
@@ -63,15 +63,15 @@ LogicalResult emitContract(ContractOp op, const KernelRequest &request, Kernel &
   kernel.launches.push_back(launchOfFew(op, request, few));
   emitFewRows(request.start(few, kFewRowsThreads, op.getLoc()), op, request);
   llvm::StringSet<> emitted;
-  for (const TileRange &range : tilesFor(columns, mostFewRows(columns))) {
+  for (const TileRange &range : tilesFor(columns, maxFewRows(columns))) {
     const TileShape &shape = range.shape;
     std::string many = (request.name + "_many_" + Twine(shape.rows) + "x" + Twine(shape.columns)).str();
     if (emitted.insert(many).second)
       emitManyRows(request.start(many, shape.threads(), op.getLoc()), shape, op, request);
     auto tiles = static_cast<int64_t>(llvm::divideCeil(columns, shape.columns));
     std::optional<Launch::Limit> limit;
-    if (range.most)
-      limit = {request.resultView(), 0, *range.most};
+    if (range.maxRows)
+      limit = {request.resultView(), 0, *range.maxRows};
     kernel.launches.push_back({many, shape.threads(), {{request.resultView(), 0, shape.rows}}, 1, tiles, limit});
   }
   return success();

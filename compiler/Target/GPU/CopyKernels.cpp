@@ -1,6 +1,6 @@
 // Kernels that bring a tensor into another physical order or make positions: a thread moves one element.
 //
-// Keys lie as [T/16][d/g][16][g], values as [T/g][e][g] with rows of whole vectors, as on the CPU. Places after the last position in a block of keys
+// Keys lie as [T/16][d/g][16][g], values as [T/g][e][g] with rows of whole vectors, as on the CPU. Slots after the last position in a block of keys
 // are not written: kernels read only keys that exist.
 #include "compiler/Target/GPU/KernelEmitters.h"
 
@@ -28,8 +28,8 @@ void forElement(GpuBuilder &b, unsigned view, unsigned rank, function_ref<void(A
     sizes.push_back(b.size(view, d));
     count = b.mul(count, sizes.back());
   }
-  Value number = b.add(b.mul(b.block(), kThreads), b.thread());
-  b.ifThen(b.less(number, count), [&] { body(b.split(number, sizes)); });
+  Value index = b.add(b.mul(b.block(), kThreads), b.thread());
+  b.ifThen(b.less(index, count), [&] { body(b.delinearize(index, sizes)); });
 }
 
 } // namespace
@@ -49,7 +49,7 @@ Value addressIn(GpuBuilder &b, Layout layout, unsigned view, ArrayRef<Value> ind
   Value offset = b.add(b.mul(indices[0], b.stride(view, 0)), b.mul(indices[1], b.stride(view, 1)));
   // A word has two elements of 16 bits: of one key, or of the values of two positions.
   int64_t group = panelGroup(element);
-  auto inWord = [&](Value number) { return group == 1 ? b.i64(0) : b.rem(number, b.i64(group)); };
+  auto inWord = [&](Value index) { return group == 1 ? b.i64(0) : b.rem(index, b.i64(group)); };
   if (layout == Layout::keys) {
     Value lane = b.rem(position, b.i64(kPanel)), half = inWord(column);
     offset = b.add(offset, b.add(b.mul(b.sub(position, lane), width), b.mul(b.sub(column, half), kPanel)));
@@ -143,9 +143,9 @@ static LogicalResult emitSpansStore(StoreOp op, Layout layout, const KernelReque
   Type element = type.getElementType();
   GpuBuilder b = request.start(request.name, kThreads, op.getLoc());
   Type i32 = b.getI32Type();
-  SmallVector<Value> task = b.split(b.block(), {b.size(from, 1), b.divide(b.add(b.size(from, 2), kPositions - 1), b.i64(kPositions))});
+  SmallVector<Value> task = b.delinearize(b.block(), {b.size(from, 1), b.divide(b.add(b.size(from, 2), kPositions - 1), b.i64(kPositions))});
   Value head = task[0], begin = b.mul(task[1], kPositions), behind = b.add(begin, kPositions);
-  Value slots = b.shared(i32, kPositions), places = b.shared(i32, kPositions);
+  Value slots = b.shared(i32, kPositions), targetPositions = b.shared(i32, kPositions);
   Value none = b.i32(-1);
   b.ifThen(b.less(b.thread(), b.i64(kPositions)), [&] { b.store(none, b.at(slots, b.thread(), i32)); });
   b.barrier();
@@ -154,17 +154,17 @@ static LogicalResult emitSpansStore(StoreOp op, Layout layout, const KernelReque
     Value slot = b.narrow(loadIndex(b, request.viewOf(op.getSlots()), sentence));
     b.loop(b.max(first, begin), b.min(b.add(first, length), behind), 1, [&](Value position) {
       b.store(slot, b.at(slots, b.sub(position, begin), i32));
-      b.store(b.narrow(b.sub(position, first)), b.at(places, b.sub(position, begin), i32));
+      b.store(b.narrow(b.sub(position, first)), b.at(targetPositions, b.sub(position, begin), i32));
     });
   });
   b.barrier();
-  b.loop(b.thread(), b.i64(kPositions * width), kThreads, [&](Value number) {
-    Value position = b.div(number, b.i64(width)), column = b.rem(number, b.i64(width));
+  b.loop(b.thread(), b.i64(kPositions * width), kThreads, [&](Value index) {
+    Value position = b.div(index, b.i64(width)), column = b.rem(index, b.i64(width));
     Value slot = b.toI64(b.load(i32, b.at(slots, position, i32)));
     b.ifThen(b.less(b.i64(-1), slot), [&] {
-      Value place = b.toI64(b.load(i32, b.at(places, position, i32)));
+      Value targetPosition = b.toI64(b.load(i32, b.at(targetPositions, position, i32)));
       Value value = b.load(element, plainAddress(b, from, {b.i64(0), head, b.add(begin, position), column}, element));
-      b.store(value, addressIn(b, layout, to, {slot, head, place, column}, element, width));
+      b.store(value, addressIn(b, layout, to, {slot, head, targetPosition, column}, element, width));
     });
   });
   b.finish();
@@ -179,9 +179,9 @@ static LogicalResult emitPaddedStore(StoreOp op, const KernelRequest &request, K
   Type element = cast<RankedTensorType>(source.getType()).getElementType();
   GpuBuilder b = request.start(request.name, kThreads, op->getLoc());
   SmallVector<Value> sizes{b.size(from, 0), b.size(to, 1)};
-  Value number = b.add(b.mul(b.block(), kThreads), b.thread());
-  b.ifThen(b.less(number, b.mul(sizes[0], sizes[1])), [&] {
-    SmallVector<Value> indices = b.split(number, sizes), target(indices);
+  Value index = b.add(b.mul(b.block(), kThreads), b.thread());
+  b.ifThen(b.less(index, b.mul(sizes[0], sizes[1])), [&] {
+    SmallVector<Value> indices = b.delinearize(index, sizes), target(indices);
     target[0] = loadIndex(b, request.viewOf(op.getSlots()), indices[0]);
     Value value = b.choose(
         b.less(indices[1], b.size(from, 1)),

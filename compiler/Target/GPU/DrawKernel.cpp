@@ -3,7 +3,7 @@
 // A block draws for a beam, either from the row's best tokens, which choose_logits has found, or from all. To draw from all it adds up the weights of
 // 512 columns at a time, finds the 512 at which the running sum passes what was drawn, and among these the token.
 #include "compiler/Target/GPU/ChooseKernel.h"
-#include "compiler/Target/GPU/DeviceNumber.h"
+#include "compiler/Target/GPU/DeviceScalar.h"
 #include "runtime/abi/xf_exp.h"
 #include "runtime/abi/xf_mix.h"
 
@@ -47,27 +47,27 @@ public:
 private:
   Value atLeast(Value x, Value y) { return compare(b, arith::CmpFPredicate::OGE, x, y); }
   Real real(Value value) { return {b, value}; }
-  Value constant(double number) { return b.create<arith::ConstantOp>(b.getF64FloatAttr(number)); }
+  Value constant(double value) { return b.create<arith::ConstantOp>(b.getF64FloatAttr(value)); }
   Value at(View view, Value row, Value i, Type type) { return b.at(b.data(view), b.add(b.mul(row, b.stride(view, 0)), i), type); }
   Value get(Value shared, Value i, Type type) { return b.load(type, b.at(shared, i, type)); }
   void onOneThread(function_ref<void()> body) { b.ifThen(b.equal(b.thread(), b.i64(0)), body); }
 
   Value mix(Value seed, Value value) {
-    return xf_mix(Word(b, seed), Word(b, value), [&](uint64_t number) { return Word(b, b.i64(llvm::bit_cast<int64_t>(number))); }).value;
+    return xf_mix(Word(b, seed), Word(b, value), [&](uint64_t literal) { return Word(b, b.i64(llvm::bit_cast<int64_t>(literal))); }).value;
   }
   Value uniformOf(Value bits) {
-    Value number = b.create<arith::SIToFPOp>(f64, (Word(b, bits) >> kXfUniformShift).value);
-    return (real(number) * real(constant(kXfUniformUnit))).value;
+    Value fraction = b.create<arith::SIToFPOp>(f64, (Word(b, bits) >> kXfUniformShift).value);
+    return (real(fraction) * real(constant(kXfUniformUnit))).value;
   }
-  Value power(Value x);
-  Value shortPower(Value x);
+  Value exp(Value x);
+  Value shortExp(Value x);
   Value weightOf(Value logit);
   Value isNear(Value logit) { return atLeast((real(logit) - real(top)).value, leastDistance); }
   Value logitOf(Value column);
   void drawOfFew(Value count);
   void drawOfAll();
   Value sumOfBlock(Value block);
-  void findBlock(Value sums, Value place, Value goal);
+  void findBlock(Value sums, Value foundBlock, Value goal);
   void findToken(Value weights, Value first, Value goal);
   void store(Value logit, Value token) {
     b.store(logit, at(values, row, b.i64(0), f32));
@@ -81,20 +81,20 @@ private:
 };
 
 /// e^x of f64.
-Value Draw::power(Value x) {
-  auto number = [&](double value) { return real(constant(value)); };
-  Real shifted = real(x) * number(kXfExpLog2e) + number(kXfExpShift);
-  Real part = xf_exp_of_parts(real(x), shifted - number(kXfExpShift), number);
+Value Draw::exp(Value x) {
+  auto literal = [&](double value) { return real(constant(value)); };
+  Real shifted = real(x) * literal(kXfExpLog2e) + literal(kXfExpShift);
+  Real part = xf_exp_of_parts(real(x), shifted - literal(kXfExpShift), literal);
   auto bits = [&](const Real &x) { return b.create<arith::BitcastOp>(i64, x.value); };
   Value result = b.create<arith::BitcastOp>(f64, b.add(bits(part), b.create<arith::ShLIOp>(bits(shifted), b.i64(52))));
   return select(b, atLeast(x, constant(kXfExpMin)), result, constant(0));
 }
 
 /// e^x of f32.
-Value Draw::shortPower(Value x) {
-  auto number = [&](float value) { return real(b.f32(value)); };
-  Real shifted = real(x) * number(kXfShortExpLog2e) + number(kXfShortExpShift);
-  Real part = xf_short_exp_of_parts(real(x), shifted - number(kXfShortExpShift), number);
+Value Draw::shortExp(Value x) {
+  auto literal = [&](float value) { return real(b.f32(value)); };
+  Real shifted = real(x) * literal(kXfShortExpLog2e) + literal(kXfShortExpShift);
+  Real part = xf_short_exp_of_parts(real(x), shifted - literal(kXfShortExpShift), literal);
   auto bits = [&](const Real &x) { return b.create<arith::BitcastOp>(i32, x.value); };
   Value sum = b.create<arith::AddIOp>(bits(part), b.create<arith::ShLIOp>(bits(shifted), b.i32(23)));
   return select(b, compare(b, arith::CmpFPredicate::OGT, x, b.f32(kXfShortExpMin)), b.create<arith::BitcastOp>(f32, sum), b.f32(0));
@@ -103,7 +103,7 @@ Value Draw::shortPower(Value x) {
 /// The weight of a single token.
 Value Draw::weightOf(Value logit) {
   auto wide = [&](Value x) { return real(b.create<arith::ExtFOp>(f64, x)); };
-  return power(((wide(logit) - wide(top)) / real(temperature)).value);
+  return exp(((wide(logit) - wide(top)) / real(temperature)).value);
 }
 
 /// -inf where there is no column, or the row may not choose it.
@@ -141,7 +141,7 @@ void Draw::drawOfFew(Value count) {
 }
 
 void Draw::drawOfAll() {
-  Value sums = b.shared(f32, blocks), weights = b.shared(f64, kBlock), place = b.shared(i64, 1), goal = b.shared(f64, 1);
+  Value sums = b.shared(f32, blocks), weights = b.shared(f64, kBlock), foundBlock = b.shared(i64, 1), goal = b.shared(f64, 1);
   constexpr int64_t kGroups = kThreads / kLanes;
   // All lanes of a warp take part in sums, whether or not their blocks exist.
   b.loop(b.i64(0), b.i64(blocks), kGroups, [&](Value first) {
@@ -150,9 +150,9 @@ void Draw::drawOfAll() {
     b.ifThen(stores, [&] { b.store(sum, b.at(sums, block, f32)); });
   });
   b.barrier();
-  onOneThread([&] { findBlock(sums, place, goal); });
+  onOneThread([&] { findBlock(sums, foundBlock, goal); });
   b.barrier();
-  Value first = b.mul(get(place, b.i64(0), i64), kBlock);
+  Value first = b.mul(get(foundBlock, b.i64(0), i64), kBlock);
   b.loop(b.thread(), b.i64(kBlock), kThreads, [&](Value i) {
     Value logit = logitOf(b.add(first, i));
     b.store(select(b, isNear(logit), weightOf(logit), constant(0)), b.at(weights, i, f64));
@@ -167,14 +167,14 @@ Value Draw::sumOfBlock(Value block) {
   Value begin = b.add(b.mul(block, kBlock), b.rem(b.thread(), kLanes));
   Value sum = b.accumulate(b.i64(0), b.i64(kBlock), kLanes, b.f32(0), [&](Value i, Value before) {
     Value logit = logitOf(b.add(begin, i));
-    Value weight = shortPower(((real(logit) - real(top)) * real(scale)).value);
+    Value weight = shortExp(((real(logit) - real(top)) * real(scale)).value);
     return (real(before) + real(select(b, isNear(logit), weight, b.f32(0)))).value;
   });
   return b.reduceOver(mlir::xf::ReduceKind::sum, sum, kLanes);
 }
 
 /// Finds the block at which the running sum of the blocks' sums passes the drawn share of the total, and what is left of that share there.
-void Draw::findBlock(Value sums, Value place, Value goal) {
+void Draw::findBlock(Value sums, Value foundBlock, Value goal) {
   auto sumAt = [&](Value i) { return real(b.create<arith::ExtFOp>(f64, get(sums, i, f32))); };
   Value all = b.accumulate(b.i64(0), b.i64(blocks), 1, constant(0), [&](Value i, Value before) { return (real(before) + sumAt(i)).value; });
   auto found = b.loop(b.i64(0), b.i64(blocks - 1), 1, {(real(uniform) * real(all)).value, b.i64(0)}, [&](Value i, ValueRange before) {
@@ -183,7 +183,7 @@ void Draw::findBlock(Value sums, Value place, Value goal) {
     return SmallVector<Value>{select(b, passes, (real(before[0]) - sum).value, before[0]), select(b, passes, b.add(i, 1), before[1])};
   });
   b.store(found[0], goal);
-  b.store(found[1], place);
+  b.store(found[1], foundBlock);
 }
 
 /// What rounding leaves over belongs to the last token that has any weight; if the block has none, to the best one, which is stored already.

@@ -13,10 +13,10 @@ Value loadIndex(GpuBuilder &b, unsigned view, Value row) {
   return b.toI64(b.load(i32, b.at(b.data(view), b.mul(row, b.stride(view, 0)), i32)));
 }
 
-std::pair<Value, Value> loadSpan(GpuBuilder &b, unsigned view, Value number) {
+std::pair<Value, Value> loadSpan(GpuBuilder &b, unsigned view, Value sentence) {
   Type i32 = b.getI32Type();
-  Value start = b.mul(number, b.stride(view, 0));
-  auto member = [&](Value place) { return b.inHalf(b.load(i32, b.at(b.data(view), place, i32))); };
+  Value start = b.mul(sentence, b.stride(view, 0));
+  auto member = [&](Value offset) { return b.inHalf(b.load(i32, b.at(b.data(view), offset, i32))); };
   return {member(start), member(b.add(start, b.stride(view, 1)))};
 }
 
@@ -28,9 +28,9 @@ xf_abi_gpu_launch toAbi(const Launch &launch) {
   out.constant = launch.constant;
   out.limit = -1;
   out.stage = launch.stage;
-  out.max_blocks = static_cast<uint32_t>(launch.mostBlocks);
+  out.most_blocks = static_cast<uint32_t>(launch.maxBlocks);
   if (launch.limit)
-    out.limit_view = launch.limit->view, out.limit_dim = launch.limit->dim, out.limit = launch.limit->most;
+    out.limit_view = launch.limit->view, out.limit_dim = launch.limit->dim, out.limit = launch.limit->max;
   for (auto [i, factor] : llvm::enumerate(launch.factors))
     out.factor[i] = {factor.view, factor.dim, static_cast<uint32_t>(factor.divisor), 0};
   return out;

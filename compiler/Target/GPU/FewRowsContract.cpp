@@ -24,11 +24,11 @@ static_assert(kThreads == kRows * kPanel);
 // A part is what is copied at once, a chunk what one copy moves.
 constexpr int64_t kPartLines = 64, kLineBytes = 4 * kPanel, kPartBytes = kPartLines * kLineBytes, kChunk = 16, kStages = 7;
 // The k of x in shared memory; the stride of its rows, two of which a warp reads from different banks; and a thread's reads of x under way.
-constexpr int64_t kMostX = 1024, kRowStride = kMostX + 4, kReads = 32;
-// k that are multiplied together, and how many of these are written out.
+constexpr int64_t kMaxX = 1024, kRowStride = kMaxX + 4, kReads = 32;
+// k that are multiplied together, and how many of these are unrolled.
 constexpr int64_t kQuad = 4, kUnroll = 8;
-static_assert(kMostX >= RowEmitter::kMostWrittenOut); // what a prologue makes
-static_assert(kMostX % (kPartLines * kWordDepth) == 0 && kStages * kPartBytes + kRows * kRowStride * 4 <= kSharedBytes);
+static_assert(kMaxX >= RowEmitter::kMaxUnrolled); // what a prologue makes
+static_assert(kMaxX % (kPartLines * kWordDepth) == 0 && kStages * kPartBytes + kRows * kRowStride * 4 <= kSharedBytes);
 
 class FewRows {
 public:
@@ -64,19 +64,19 @@ private:
 void FewRows::fill(Value part) {
   Value first = b.mul(part, kPartBytes), target = stage(part);
   for (int64_t i = 0; i < kPartBytes / kChunk; i += kThreads) {
-    Value place = b.mul(b.add(b.thread(), i), kChunk), offset = b.add(first, place), exists;
+    Value stageOffset = b.mul(b.add(b.thread(), i), kChunk), offset = b.add(first, stageOffset), exists;
     if (lines % kPartLines) {
       exists = b.less(offset, b.i64(lines * kLineBytes));
       offset = b.min(offset, b.i64(lines * kLineBytes - kChunk));
     }
-    copyAsyncIf(b, exists, atByte(target, place), atByte(b.data(1), b.add(b.mul(panel, lines * kLineBytes), offset)));
+    copyAsyncIf(b, exists, atByte(target, stageOffset), atByte(b.data(1), b.add(b.mul(panel, lines * kLineBytes), offset)));
   }
 }
 
 /// Copies x[firstRow … + 3, firstK …] to shared memory. The last row and column stand for those after them: nobody stores results
 /// of such rows, or reads such columns.
 void FewRows::stageX(Value firstK) {
-  int64_t steps = llvm::divideCeil(std::min(depth, kMostX), kThreads);
+  int64_t steps = llvm::divideCeil(std::min(depth, kMaxX), kThreads);
   for (int64_t first = 0; first < steps; first += kReads / kRows) {
     SmallVector<std::pair<Value, Value>> read;
     for (int64_t step = first; step < std::min(first + kReads / kRows, steps); ++step)
@@ -86,15 +86,15 @@ void FewRows::stageX(Value firstK) {
         Value element = b.load(f32, b.at(b.data(0), b.add(b.mul(row, b.stride(0, 0)), k), f32));
         read.push_back({element, b.at(sharedX, b.add(own, i * kRowStride), f32)});
       }
-    for (auto [element, place] : read)
-      b.store(element, place);
+    for (auto [element, address] : read)
+      b.store(element, address);
   }
 }
 
 /// Adds the products of a part's first `count` k.
 Value FewRows::multiply(Value part, int64_t count, Value sum) {
   Value own = b.at(stage(part), ownColumn, f32);
-  Value x = b.at(sharedX, b.add(b.rem(b.mul(part, kPartLines * wordDepth), b.i64(kMostX)), b.mul(ownRow, kRowStride)), f32);
+  Value x = b.at(sharedX, b.add(b.rem(b.mul(part, kPartLines * wordDepth), b.i64(kMaxX)), b.mul(ownRow, kRowStride)), f32);
   auto addQuad = [&](Value quad, int64_t depth, Value sum) {
     SmallVector<Value> w, elements = b.loadMany(b.at(x, b.mul(quad, kQuad), f32), kQuad);
     if (wordDepth > 1)
@@ -108,7 +108,7 @@ Value FewRows::multiply(Value part, int64_t count, Value sum) {
   };
   int64_t whole = count / kQuad, looped = whole / kUnroll * kUnroll;
   if (looped)
-    sum = b.writtenOutLoop(b.i64(0), b.i64(looped), kUnroll, sum, [&](Value quad, ValueRange carried) {
+    sum = b.loopWithoutUnrolling(b.i64(0), b.i64(looped), kUnroll, sum, [&](Value quad, ValueRange carried) {
       Value next = carried[0];
       for (int64_t u = 0; u < kUnroll; ++u)
         next = addQuad(b.add(quad, u), kQuad, next);
@@ -126,14 +126,14 @@ void FewRows::emit(const Prologue *prologue) {
   panel = b.remainder(b.block(), b.i64(panels));
   ownRow = b.div(b.thread(), b.i64(kPanel)), ownColumn = b.rem(b.thread(), b.i64(kPanel));
   // Otherwise ptxas would spare registers for as many blocks as possible, and read one element after the other.
-  b.setBlocksTogether(prologue ? 2 : 4);
+  b.setBlocksPerMultiprocessor(prologue ? 2 : 4);
   weights = b.shared(b.getI8Type(), kStages * kPartBytes);
   sharedX = b.shared(f32, kRows * kRowStride);
   // A group of copies for each part, and an empty one where there is no part, so that the number of open groups tells what has arrived.
   for (int64_t part = 0; part < kStages - 1; ++part) {
     if (part < parts)
       fill(b.i64(part));
-    closeCopies(b);
+    commitCopies(b);
   }
   int64_t copied = std::min(parts, kStages - 1) * kPartBytes;
   if (lines * kLineBytes > copied)
@@ -147,7 +147,7 @@ void FewRows::emit(const Prologue *prologue) {
   auto step = [&](Value part, int64_t count, Value sum) {
     Value firstK = b.mul(part, partDepth);
     if (!prologue)
-      b.ifThen(b.equal(b.rem(firstK, b.i64(kMostX)), b.i64(0)), [&] {
+      b.ifThen(b.equal(b.rem(firstK, b.i64(kMaxX)), b.i64(0)), [&] {
         b.barrier(); // what was there is no longer read
         stageX(firstK);
       });
@@ -156,7 +156,7 @@ void FewRows::emit(const Prologue *prologue) {
     b.barrier();
     Value next = b.add(part, kStages - 1);
     b.ifThen(b.less(next, b.i64(parts)), [&] { fill(next); });
-    closeCopies(b);
+    commitCopies(b);
     return multiply(part, count, sum);
   };
   int64_t whole = depth / partDepth;

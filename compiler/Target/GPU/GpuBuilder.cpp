@@ -50,16 +50,16 @@ void GpuBuilder::awaitLaunches() { launchesAwaited->moveBefore(getInsertionBlock
 void GpuBuilder::prefetch(Value start, int64_t bytes, int64_t threads) {
   constexpr int64_t kLine = 128;
   for (int64_t first = 0; first < bytes; first += threads * kLine) {
-    auto ask = [&] {
-      Value place = at(start, add(mul(thread(), kLine), first), getI8Type());
-      assembly("prefetch.global.L2 [$0];", create<LLVM::PtrToIntOp>(getI64Type(), place).getResult());
+    auto prefetchLine = [&] {
+      Value address = at(start, add(mul(thread(), kLine), first), getI8Type());
+      assembly("prefetch.global.L2 [$0];", create<LLVM::PtrToIntOp>(getI64Type(), address).getResult());
     };
     int64_t lines = llvm::divideCeil(bytes - first, kLine);
-    lines < threads ? ifThen(less(thread(), i64(lines)), ask) : ask();
+    lines < threads ? ifThen(less(thread(), i64(lines)), prefetchLine) : prefetchLine();
   }
 }
 
-void GpuBuilder::setBlocksTogether(int64_t blocks) {
+void GpuBuilder::setBlocksPerMultiprocessor(int64_t blocks) {
   kernel->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(), getI32IntegerAttr(static_cast<int32_t>(blocks)));
 }
 
@@ -68,26 +68,26 @@ Value GpuBuilder::size(unsigned i, unsigned dim) { return parameter(i, 1 + dim);
 Value GpuBuilder::stride(unsigned i, unsigned dim) { return parameter(i, 1 + XF_ABI_MAX_RANK + dim); }
 
 Value GpuBuilder::block() {
-  if (!blockNumber) {
+  if (!blockIndex) {
     OpBuilder::InsertionGuard guard(*this);
     setInsertionPointToStart(&kernel.getBody().front());
-    blockNumber = toI64(create<mlir::gpu::BlockIdOp>(mlir::gpu::Dimension::x));
+    blockIndex = toI64(create<mlir::gpu::BlockIdOp>(mlir::gpu::Dimension::x));
   }
-  return blockNumber;
+  return blockIndex;
 }
 
 Value GpuBuilder::thread() {
-  if (!threadNumber) {
+  if (!threadIndex) {
     OpBuilder::InsertionGuard guard(*this);
     setInsertionPointToStart(&kernel.getBody().front());
-    threadNumber = toI64(create<mlir::gpu::ThreadIdOp>(mlir::gpu::Dimension::x));
+    threadIndex = toI64(create<mlir::gpu::ThreadIdOp>(mlir::gpu::Dimension::x));
   }
-  return threadNumber;
+  return threadIndex;
 }
 
 void GpuBuilder::barrier() { create<mlir::gpu::BarrierOp>(); }
 
-void GpuBuilder::meetWarp() { create<NVVM::SyncWarpOp>(i32(-1)); }
+void GpuBuilder::syncWarp() { create<NVVM::SyncWarpOp>(i32(-1)); }
 
 Operation *GpuBuilder::assembly(StringRef text, ValueRange operands) {
   return create<LLVM::InlineAsmOp>(TypeRange(), operands, text, operands.empty() ? "~{memory}" : "l,~{memory}", /*has_side_effects=*/true,
@@ -96,7 +96,7 @@ Operation *GpuBuilder::assembly(StringRef text, ValueRange operands) {
 
 void GpuBuilder::holdReads() { assembly(""); }
 
-Value GpuBuilder::exchange(Value value, int64_t distance) {
+Value GpuBuilder::shuffleXor(Value value, int64_t distance) {
   return create<mlir::gpu::ShuffleOp>(value, static_cast<int32_t>(distance), static_cast<int32_t>(kWarp),
                                       mlir::gpu::ShuffleMode::XOR)
       .getShuffleResult();
@@ -107,8 +107,8 @@ Value GpuBuilder::fromLane(Value value, int64_t lane) {
       .getShuffleResult();
 }
 
-Value GpuBuilder::greatestOfWarp(Value number) {
-  return create<NVVM::ReduxOp>(getI32Type(), number, NVVM::ReduxKind::MAX, i32(-1));
+Value GpuBuilder::warpMax(Value value) {
+  return create<NVVM::ReduxOp>(getI32Type(), value, NVVM::ReduxKind::MAX, i32(-1));
 }
 
 Value GpuBuilder::ballot(Value condition) {
@@ -117,7 +117,7 @@ Value GpuBuilder::ballot(Value condition) {
 
 Value GpuBuilder::reduceOver(Value value, int64_t lanes, llvm::function_ref<Value(Value, Value)> combine) {
   for (int64_t distance = lanes / 2; distance >= 1; distance /= 2)
-    value = combine(exchange(value, distance), value);
+    value = combine(shuffleXor(value, distance), value);
   return value;
 }
 
@@ -136,9 +136,9 @@ Value GpuBuilder::shared(Type element, int64_t count) {
   return create<LLVM::AddressOfOp>(global);
 }
 
-Value GpuBuilder::hasBit(Value words, Value number) {
-  Value word = load(getI32Type(), at(words, div(number, i64(32)), getI32Type()));
-  Value bit = create<arith::AndIOp>(word, create<arith::ShLIOp>(i32(1), narrow(rem(number, 32))));
+Value GpuBuilder::hasBit(Value words, Value index) {
+  Value word = load(getI32Type(), at(words, div(index, i64(32)), getI32Type()));
+  Value bit = create<arith::AndIOp>(word, create<arith::ShLIOp>(i32(1), narrow(rem(index, 32))));
   return create<arith::CmpIOp>(arith::CmpIPredicate::ne, bit, i32(0));
 }
 
@@ -159,7 +159,7 @@ void GpuBuilder::storeMany(ArrayRef<Value> values, Value address) {
   create<LLVM::StoreOp>(vector, address, static_cast<unsigned>(4 * values.size()));
 }
 
-SmallVector<Value> GpuBuilder::writtenOutLoop(Value from, Value to, int64_t step, ValueRange carried, CarryingBody body) {
+SmallVector<Value> GpuBuilder::loopWithoutUnrolling(Value from, Value to, int64_t step, ValueRange carried, CarryingBody body) {
   SmallVector<Value> results = loop(from, to, step, carried, body);
   auto unroll = LLVM::LoopUnrollAttr::get(getContext(), /*disable=*/getBoolAttr(true), {}, {}, {}, {}, {}, {});
   auto annotation = LLVM::LoopAnnotationAttr::get(getContext(), {}, {}, {}, unroll, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {});
@@ -167,18 +167,18 @@ SmallVector<Value> GpuBuilder::writtenOutLoop(Value from, Value to, int64_t step
   return results;
 }
 
-Value GpuBuilder::narrow(Value number) { return createOrFold<arith::TruncIOp>(getI32Type(), number); }
+Value GpuBuilder::narrow(Value value) { return createOrFold<arith::TruncIOp>(getI32Type(), value); }
 
-Value GpuBuilder::inHalf(Value number) {
-  return createOrFold<arith::ExtUIOp>(getI64Type(), number.getType().isInteger(32) ? number : narrow(number));
+Value GpuBuilder::inHalf(Value value) {
+  return createOrFold<arith::ExtUIOp>(getI64Type(), value.getType().isInteger(32) ? value : narrow(value));
 }
 
 Value GpuBuilder::divide(Value a, Value b) { return inHalf(createOrFold<arith::DivUIOp>(narrow(a), narrow(b))); }
 Value GpuBuilder::remainder(Value a, Value b) { return inHalf(createOrFold<arith::RemUIOp>(narrow(a), narrow(b))); }
 
-SmallVector<Value> GpuBuilder::split(Value number, ArrayRef<Value> sizes) {
+SmallVector<Value> GpuBuilder::delinearize(Value index, ArrayRef<Value> sizes) {
   SmallVector<Value> indices(sizes.size());
-  Value left = narrow(number);
+  Value left = narrow(index);
   for (size_t d = sizes.size(); d-- > 1;) {
     Value size = narrow(sizes[d]), rest = createOrFold<arith::DivUIOp>(left, size);
     indices[d] = inHalf(createOrFold<arith::SubIOp>(left, createOrFold<arith::MulIOp>(rest, size)));

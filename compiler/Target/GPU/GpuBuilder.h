@@ -23,7 +23,7 @@ public:
   /// Ends it.
   void finish() { create<mlir::gpu::ReturnOp>(); }
   /// Sets how many blocks are to share a multiprocessor: the kernel may use the registers that this leaves for each.
-  void setBlocksTogether(int64_t blocks);
+  void setBlocksPerMultiprocessor(int64_t blocks);
 
   /// What follows counts views from this one on.
   void setFirstView(unsigned view) { firstView = view; }
@@ -32,16 +32,16 @@ public:
   Value size(unsigned i, unsigned dim);
   Value stride(unsigned i, unsigned dim);
 
-  /// The block's number, i64.
+  /// The block's index, i64.
   Value block();
-  /// The thread's number in its block, i64, its lane in its warp, and the warp.
+  /// The thread's index in its block, i64, its lane in its warp, and the warp.
   Value thread();
   Value lane() { return rem(thread(), i64(kWarp)); }
   Value warp() { return div(thread(), i64(kWarp)); }
   /// Waits for all threads of the block; what they wrote to shared memory is there afterwards.
   void barrier();
   /// Waits for all lanes of the warp, which may have diverged: before an instruction that they execute as one.
-  void meetWarp();
+  void syncWarp();
   /// Waits here for the preceding launches, whose results may be read from here on; otherwise a kernel waits at its start. Before it, only
   /// weights may be read, and nothing written. At most once in a function, where all threads pass.
   void awaitLaunches();
@@ -50,13 +50,13 @@ public:
   /// Keeps the reads so far from moving to the uses of their values: LLVM moves them to save registers, and several waits for memory take
   /// the place of one. No instruction.
   void holdReads();
-  /// The value of the lane whose number differs in the bit `distance`. All lanes of the warp must take part.
-  Value exchange(Value value, int64_t distance);
+  /// The value of the lane whose index differs in the bit `distance`. All lanes of the warp must take part.
+  Value shuffleXor(Value value, int64_t distance);
   /// The value of lane `lane`. All lanes of the warp must take part.
   Value fromLane(Value value, int64_t lane);
   /// The greatest of all lanes' i32, signed; and an i32 with a bit for each lane, whether its `condition` holds. All lanes of the warp must
   /// take part.
-  Value greatestOfWarp(Value number);
+  Value warpMax(Value value);
   Value ballot(Value condition);
   /// The sum or maximum over groups of `lanes` neighbouring lanes by a tree from the largest distance down.
   Value reduceOver(mlir::xf::ReduceKind kind, Value value, int64_t lanes);
@@ -65,26 +65,26 @@ public:
 
   /// Shared memory of the block for `count` elements, aligned to 16 bytes; nothing is known of its contents.
   Value shared(Type element, int64_t count);
-  /// Whether bit `number` of the i32 words from `words` on is set: an i1.
-  Value hasBit(Value words, Value number);
+  /// Whether bit `index` of the i32 words from `words` on is set: an i1.
+  Value hasBit(Value words, Value index);
   /// `count` consecutive f32, or elements of another 32-bit type, from an address that is a multiple of their common size.
   llvm::SmallVector<Value> loadMany(Value address, int64_t count, Type element = nullptr);
   void storeMany(llvm::ArrayRef<Value> values, Value address);
 
   /// A loop that neither LLVM nor ptxas unrolls any further, for which registers may be lacking.
   static constexpr llvm::StringLiteral kLoopAnnotation = "llvm.loop_annotation";
-  llvm::SmallVector<Value> writtenOutLoop(Value from, Value to, int64_t step, mlir::ValueRange carried, CarryingBody body);
+  llvm::SmallVector<Value> loopWithoutUnrolling(Value from, Value to, int64_t step, mlir::ValueRange carried, CarryingBody body);
 
-  // For numbers that are not negative and below 2^31.
-  /// The same number, whose upper half the compiler knows to be zeros: it takes no register.
-  Value inHalf(Value number);
+  // For integers that are not negative and below 2^31.
+  /// The same integer, whose upper half the compiler knows to be zeros: it takes no register.
+  Value inHalf(Value value);
   /// As i32.
-  Value narrow(Value number);
+  Value narrow(Value value);
   // Far cheaper than division of i64.
   Value divide(Value a, Value b);
   Value remainder(Value a, Value b);
-  /// `number` split into indices below `sizes`, the last one running fastest; the first one is not bounded.
-  llvm::SmallVector<Value> split(Value number, llvm::ArrayRef<Value> sizes);
+  /// `index` split into indices below `sizes`, the last one running fastest; the first one is not bounded.
+  llvm::SmallVector<Value> delinearize(Value index, llvm::ArrayRef<Value> sizes);
 
 private:
   mlir::Operation *assembly(llvm::StringRef text, mlir::ValueRange operands = {});
@@ -93,7 +93,7 @@ private:
   mlir::gpu::GPUModuleOp kernels;
   mlir::gpu::GPUFuncOp kernel;
   mlir::Operation *launchesAwaited;
-  Value threadNumber, blockNumber;
+  Value threadIndex, blockIndex;
   unsigned sharedBuffers = 0, firstView = 0;
 };
 

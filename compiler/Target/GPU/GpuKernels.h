@@ -28,12 +28,12 @@ struct Launch {
   /// Taken only while that size is at most this much.
   struct Limit {
     unsigned view, dim;
-    int64_t most;
+    int64_t max;
   };
   std::optional<Limit> limit;
   unsigned stage = 0;
   /// Taken only while it has at most so many blocks; 0: always.
-  int64_t mostBlocks = 0;
+  int64_t maxBlocks = 0;
 };
 
 /// As the image says it, but for the function's name.
@@ -62,7 +62,7 @@ Kernel emitMoveRows(mlir::gpu::GPUModuleOp module, llvm::StringRef name);
 Kernel emitAdvance(mlir::gpu::GPUModuleOp module, llvm::StringRef name);
 Kernel emitApplyRules(mlir::gpu::GPUModuleOp module, llvm::StringRef name);
 /// For `columns` logits; adds NAME_merge, too.
-Kernel emitChooseLogits(mlir::gpu::GPUModuleOp module, llvm::StringRef name, int64_t columns, int64_t most);
+Kernel emitChooseLogits(mlir::gpu::GPUModuleOp module, llvm::StringRef name, int64_t columns, int64_t maxCandidates);
 Kernel emitTakeLogits(mlir::gpu::GPUModuleOp module, llvm::StringRef name);
 /// For `columns` logits.
 Kernel emitDraw(mlir::gpu::GPUModuleOp module, llvm::StringRef name, int64_t columns);

@@ -39,8 +39,8 @@ mlir::LogicalResult emitScan(mlir::Operation *op, const KernelRequest &request, 
 
 /// The index that row `row` of the rank-1 i32 view `view` holds, as i64.
 mlir::Value loadIndex(GpuBuilder &b, unsigned view, mlir::Value row);
-/// The first position and the length of sentence `number`, of the i32 view `view` [B, 2], as i64.
-std::pair<mlir::Value, mlir::Value> loadSpan(GpuBuilder &b, unsigned view, mlir::Value number);
+/// The first position and the length of sentence `sentence`, of the i32 view `view` [B, 2], as i64.
+std::pair<mlir::Value, mlir::Value> loadSpan(GpuBuilder &b, unsigned view, mlir::Value sentence);
 
 /// The address of an element of view `view`: with layout `plain` of any strided tensor, else of [B, H, T, width] as attention reads it.
 mlir::Value addressIn(GpuBuilder &b, mlir::xf::Layout layout, unsigned view, llvm::ArrayRef<mlir::Value> indices, mlir::Type element,

@@ -119,12 +119,12 @@ Kernel emitApplyRules(mlir::gpu::GPUModuleOp module, StringRef name) {
   return {Rules::viewCount, {{name.str(), kRuleThreads, {{Rules::logits, 0}}, 1, 1, std::nullopt}}};
 }
 
-Kernel emitChooseLogits(mlir::gpu::GPUModuleOp module, StringRef name, int64_t columns, int64_t most) {
+Kernel emitChooseLogits(mlir::gpu::GPUModuleOp module, StringRef name, int64_t columns, int64_t maxCandidates) {
   enum View : unsigned { logits, forbidden, classes, options, result, viewCount = result + 4 };
   // A warp has a row.
   constexpr int64_t kRows = 4, kThreads = kRows * kWarp, kStride = ChooseOp::kBlock + 4;
   static_assert(kThreads == ChooseOp::kBlock);
-  ChooseShape shape{logits, 0, forbidden, classes, options, result, columns, most};
+  ChooseShape shape{logits, 0, forbidden, classes, options, result, columns, maxCandidates};
   std::string merge = (name + "_merge").str();
   {
     GpuBuilder b(module, name, viewCount, kThreads, module.getLoc());
@@ -132,11 +132,11 @@ Kernel emitChooseLogits(mlir::gpu::GPUModuleOp module, StringRef name, int64_t c
     views.readOptions();
     Type f32 = b.getF32Type();
     ChooseTile tile{kRows, kThreads, b.mul(b.divide(b.block(), b.i64(views.blocks)), kRows), b.remainder(b.block(), b.i64(views.blocks)),
-                    b.shared(f32, kRows * kStride), kStride, b.shared(b.getI8Type(), kRows * ChooseTile::foundPerRow(most))};
-    Value column = b.add(b.mul(tile.number, ChooseOp::kBlock), b.thread()), exists = b.less(column, b.i64(columns));
+                    b.shared(f32, kRows * kStride), kStride, b.shared(b.getI8Type(), kRows * ChooseTile::foundPerRow(maxCandidates))};
+    Value column = b.add(b.mul(tile.columnBlock, ChooseOp::kBlock), b.thread()), exists = b.less(column, b.i64(columns));
     for (int64_t i = 0; i < kRows; ++i) {
       Value row = b.min(b.add(tile.firstRow, i), b.sub(views.rows, 1));
-      Value isFree = b.isNot(b.hasBit(views.wordsOf(row, tile.number), b.thread()));
+      Value isFree = b.isNot(b.hasBit(views.wordsOf(row, tile.columnBlock), b.thread()));
       Value logit = b.load(f32, b.at(b.data(logits), b.add(b.mul(row, b.stride(logits, 0)), b.min(column, b.i64(columns - 1))), f32));
       b.store(select(b, b.both(isFree, exists), logit, noLogit(b)), b.at(tile.logits, b.add(b.thread(), i * kStride), f32));
     }

@@ -29,7 +29,7 @@ void emitPrologue(GpuBuilder &b, const Prologue &prologue, int64_t threads, Valu
 }
 
 bool canBePrologue(RowOp row, unsigned result) {
-  return RowEmitter::canBeWrittenOut(row) && codegen::RowSchedule::isRow(row.getBody().front().getTerminator()->getOperand(result));
+  return RowEmitter::canBeUnrolled(row) && codegen::RowSchedule::isRow(row.getBody().front().getTerminator()->getOperand(result));
 }
 
 } // namespace xf::gpu

@@ -30,7 +30,7 @@ struct SharedRows {
 void emitPrologue(GpuBuilder &b, const Prologue &prologue, int64_t threads, mlir::Value firstRow, mlir::Value stores,
                   const SharedRows &target);
 
-/// Whether rows of this length can be made so: they are held in registers (RowEmitter::canBeWrittenOut).
+/// Whether rows of this length can be made so: they are held in registers (RowEmitter::canBeUnrolled).
 bool canBePrologue(mlir::xf::RowOp row, unsigned result);
 
 } // namespace xf::gpu

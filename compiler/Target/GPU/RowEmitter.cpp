@@ -8,25 +8,25 @@ using namespace mlir::xf;
 
 namespace xf::gpu {
 
-/// The elements of a lane that are under way together in rows that are not written out.
+/// The elements of a lane that are under way together in rows that are not unrolled.
 static constexpr int64_t kAtOnce = 8;
-/// The most elements of a lane that are all read before anything is computed, in rows that are written out.
-static constexpr int64_t kMostReads = 128;
+/// The most elements of a lane that are all read before anything is computed, in rows that are unrolled.
+static constexpr int64_t kMaxReads = 128;
 
 static Type elementOf(Value value) { return typeOf(value).getElementType(); }
 
 RowEmitter::RowEmitter(GpuBuilder &builder, RowOp op, const KernelRequest &request)
     : b(builder), op(op), request(request), body(op.getBody().front()), schedule(op, request.root) {
   findLength();
-  if (!canBeWrittenOut(op))
+  if (!canBeUnrolled(op))
     return;
-  writtenOut = *getConstantIntValue(length) / kLanes;
+  unrolled = *getConstantIntValue(length) / kLanes;
   int64_t rows = llvm::count_if(body.getArguments(), codegen::RowSchedule::isRow) + llvm::range_size(body.getOps<EmbedOp>());
-  readsAll = writtenOut * rows <= kMostReads;
-  elements.resize(writtenOut);
+  readsAll = unrolled * rows <= kMaxReads;
+  elements.resize(unrolled);
 }
 
-bool RowEmitter::canBeWrittenOut(RowOp op) {
+bool RowEmitter::canBeUnrolled(RowOp op) {
   Block &body = op.getBody().front();
   SmallVector<Value> values(body.getArguments());
   llvm::append_range(values, body.getTerminator()->getOperands());
@@ -35,7 +35,7 @@ bool RowEmitter::canBeWrittenOut(RowOp op) {
   llvm::erase_if(values, [](Value value) { return !codegen::RowSchedule::isRow(value); });
   return !values.empty() && llvm::all_of(values, [](Value value) {
     int64_t length = typeOf(value).getShape().back();
-    return !ShapedType::isDynamic(length) && length % kLanes == 0 && length <= kMostWrittenOut;
+    return !ShapedType::isDynamic(length) && length % kLanes == 0 && length <= kMaxUnrolled;
   });
 }
 
@@ -56,7 +56,7 @@ void RowEmitter::findLength() {
 }
 
 /// The row of `tensor` at the results' leading `indices`.
-RowEmitter::Place RowEmitter::placeOf(unsigned view, Value tensor, ArrayRef<int64_t> map, ArrayRef<Value> indices) {
+RowEmitter::Memory RowEmitter::memoryOf(unsigned view, Value tensor, ArrayRef<int64_t> map, ArrayRef<Value> indices) {
   Value start = b.i64(0);
   for (auto [d, target] : llvm::enumerate(map)) {
     if (target < 0 || target >= static_cast<int64_t>(indices.size()))
@@ -72,8 +72,8 @@ RowEmitter::Place RowEmitter::placeOf(unsigned view, Value tensor, ArrayRef<int6
 }
 
 /// The row of an embedding's table.
-RowEmitter::Place RowEmitter::tablePlace(EmbedOp embed) {
-  Value table = embed.getTable(), id = b.toI64(numbers.lookup(embed.getIds()));
+RowEmitter::Memory RowEmitter::tableMemory(EmbedOp embed) {
+  Value table = embed.getTable(), id = b.toI64(scalars.lookup(embed.getIds()));
   unsigned view = request.viewOf(table);
   Type element = elementOf(table);
   if (!codegen::RowSchedule::isInPanels(table, request.root)) {
@@ -96,23 +96,23 @@ Value RowEmitter::rows() {
 
 /// Finds where the row lies in each tensor, and reads its scalars.
 void RowEmitter::takeRow(Value row) {
-  inputs.clear(), outputs.clear(), numbers.clear(), tableRows.clear();
+  inputs.clear(), outputs.clear(), scalars.clear(), tableRows.clear();
   for (auto &known : elements)
     known.clear();
   unsigned view = request.resultView();
   SmallVector<Value> sizes;
   for (unsigned d = 0; d < leading(); ++d)
     sizes.push_back(b.size(view, d));
-  SmallVector<Value> indices = b.split(row, sizes);
+  SmallVector<Value> indices = b.delinearize(row, sizes);
   for (auto [i, argument] : llvm::enumerate(body.getArguments())) {
     Value tensor = op.getInputs()[i];
-    inputs.push_back(placeOf(request.viewOf(tensor), tensor, op.getMap(i), indices));
+    inputs.push_back(memoryOf(request.viewOf(tensor), tensor, op.getMap(i), indices));
     if (!codegen::RowSchedule::isRow(argument))
-      numbers[argument] = b.load(elementOf(argument), inputs.back().address);
+      scalars[argument] = b.load(elementOf(argument), inputs.back().address);
   }
   SmallVector<int64_t> identity = llvm::to_vector(llvm::seq<int64_t>(0, leading() + 1));
   for (auto [i, result] : llvm::enumerate(op.getResults()))
-    outputs.push_back(placeOf(view + i, result, identity, indices));
+    outputs.push_back(memoryOf(view + i, result, identity, indices));
 }
 
 void RowEmitter::emit(Value row, Value stores, std::optional<Copy> copy, Value copies) {
@@ -134,17 +134,17 @@ void RowEmitter::emit(Value row, Value stores, std::optional<Copy> copy, Value c
   }
   for (auto [i, value] : llvm::enumerate(body.getTerminator()->getOperands()))
     if (!codegen::RowSchedule::isRow(value))
-      made.push_back({numbers.lookup(value), outputs[i].address});
+      made.push_back({scalars.lookup(value), outputs[i].address});
   store(made, b.both(exists, b.equal(lane, b.i64(0))));
 }
 
-Value RowEmitter::load(const Place &place, Type element) {
-  Value distance = b.mul(offset, place.stride);
-  if (place.group > 1) {
-    Value inGroup = b.rem(offset, b.i64(place.group));
-    distance = b.add(b.mul(b.sub(offset, inGroup), place.stride), inGroup);
+Value RowEmitter::load(const Memory &memory, Type element) {
+  Value distance = b.mul(offset, memory.stride);
+  if (memory.group > 1) {
+    Value inGroup = b.rem(offset, b.i64(memory.group));
+    distance = b.add(b.mul(b.sub(offset, inGroup), memory.stride), inGroup);
   }
-  return b.load(element, b.at(place.address, distance, element));
+  return b.load(element, b.at(memory.address, distance, element));
 }
 
 void RowEmitter::store(SmallVector<Made> &made, Value condition) {
@@ -164,33 +164,33 @@ void RowEmitter::storeMade() {
 
 /// Computes the row's scalars that are known once the passes below `level` are done.
 void RowEmitter::emitStatistics(unsigned level) {
-  schedule.emitScalars(b, level, numbers, [&](EmbedOp embed) { return (tableRows[embed] = tablePlace(embed)).address; });
+  schedule.emitScalars(b, level, scalars, [&](EmbedOp embed) { return (tableRows[embed] = tableMemory(embed)).address; });
 }
 
 /// Computes the current element in a pass; returns the running reductions with it.
-SmallVector<Value> RowEmitter::emitElement(unsigned number, ValueRange running) {
+SmallVector<Value> RowEmitter::emitElement(unsigned pass, ValueRange running) {
   SmallVector<Value> next;
-  for (auto [reduce, sum] : llvm::zip(schedule.reductions(number), running))
+  for (auto [reduce, sum] : llvm::zip(schedule.reductions(pass), running))
     next.push_back(codegen::RowReduction(reduce).combine(b, emitValue(reduce.getX()), sum));
-  for (unsigned result : schedule.stores(number)) {
+  for (unsigned result : schedule.stores(pass)) {
     Value value = emitValue(body.getTerminator()->getOperand(result));
-    const Place &place = outputs[result];
-    made.push_back({value, b.at(place.address, b.mul(offset, place.stride), value.getType())});
+    const Memory &memory = outputs[result];
+    made.push_back({value, b.at(memory.address, b.mul(offset, memory.stride), value.getType())});
     if (copy && copy->result == result)
       copied.push_back({value, b.at(copy->address, offset, value.getType())});
   }
   return next;
 }
 
-void RowEmitter::emitPass(unsigned number) {
-  auto reductions = schedule.reductions(number);
+void RowEmitter::emitPass(unsigned pass) {
+  auto reductions = schedule.reductions(pass);
   SmallVector<Value> running;
   for (ReduceOp reduce : reductions)
     running.push_back(codegen::RowReduction(reduce).identity(b));
-  if (writtenOut) {
-    forOwn([&] { running = emitElement(number, running); });
+  if (unrolled) {
+    forOwn([&] { running = emitElement(pass, running); });
     if (readsAll)
-      b.meetWarp(); // otherwise LLVM and ptxas move the reads to their uses, past the branch
+      b.syncWarp(); // otherwise LLVM and ptxas move the reads to their uses, past the branch
     storeMade();
   } else {
     // Several elements of a lane are computed before the first is stored: compilers move no read across a store that may alias it.
@@ -199,7 +199,7 @@ void RowEmitter::emitPass(unsigned number) {
       for (int64_t i = 0; i < count; ++i) {
         offset = b.add(from, i * kLanes);
         elements[current].clear();
-        next = emitElement(number, next);
+        next = emitElement(pass, next);
       }
       storeMade();
       return next;
@@ -210,16 +210,16 @@ void RowEmitter::emitPass(unsigned number) {
     running = b.loop(b.add(whole, lane), length, kLanes, running, [&](Value i, ValueRange carried) { return emitSome(i, carried, 1); });
   }
   for (auto [reduce, value] : llvm::zip(reductions, running))
-    numbers[reduce.getResult()] =
+    scalars[reduce.getResult()] =
         b.reduceOver(value, kLanes, [&](Value other, Value own) { return codegen::RowReduction(reduce).combine(b, other, own); });
 }
 
 /// A value of the body for the current element.
 Value RowEmitter::emitValue(Value value) {
   if (!codegen::RowSchedule::isRow(value))
-    return numbers.lookup(value);
-  if (Value known = elements[current].lookup(value))
-    return known;
+    return scalars.lookup(value);
+  if (Value found = elements[current].lookup(value))
+    return found;
   Value emitted;
   if (auto argument = dyn_cast<BlockArgument>(value)) {
     emitted = load(inputs[argument.getArgNumber()], elementOf(value));

@@ -1,7 +1,7 @@
 // What a block's threads do for the rows of an xf.row: 16 lanes walk over a row in the passes that the CPU takes (RowSchedule.h), lane i
 // taking the elements i, i + 16, …: each lane holds the partial sum that the dialect says, and exchanges between lanes are the tree.
 //
-// A row of known, moderate length is written out: its elements stay in registers from pass to pass, and are read at once, where a loop
+// A row of known, moderate length is unrolled: its elements stay in registers from pass to pass, and are read at once, where a loop
 // would wait for memory again and again. For other rows, what the CPU keeps in scratch between passes is recomputed: arithmetic is cheap.
 #ifndef XF_COMPILER_TARGET_GPU_ROWEMITTER_H
 #define XF_COMPILER_TARGET_GPU_ROWEMITTER_H
@@ -15,14 +15,14 @@ class RowEmitter {
 public:
   using Value = mlir::Value;
   static constexpr int64_t kLanes = codegen::kLanes;
-  /// The longest rows that are written out.
-  static constexpr int64_t kMostWrittenOut = 1024;
+  /// The longest rows that are unrolled.
+  static constexpr int64_t kMaxUnrolled = 1024;
 
   /// `op` and `builder` must outlive this.
   RowEmitter(GpuBuilder &builder, mlir::xf::RowOp op, const KernelRequest &request);
 
   /// Whether the rows' length is known, moderate and a multiple of the lanes.
-  static bool canBeWrittenOut(mlir::xf::RowOp op);
+  static bool canBeUnrolled(mlir::xf::RowOp op);
   /// How many rows there are.
   Value rows();
   /// Where a row of one result goes in addition to its own place: consecutive elements.
@@ -37,7 +37,7 @@ public:
 
 private:
   /// Memory that holds a row: elements are `stride` apart, or lie in a panel of groups of `group`.
-  struct Place {
+  struct Memory {
     Value address, stride;
     int64_t group = 1;
   };
@@ -46,21 +46,21 @@ private:
 
   unsigned leading() { return llvm::cast<mlir::RankedTensorType>(op.getResult(0).getType()).getRank() - 1; }
   void findLength();
-  /// Calls `body` for each of the lane's elements of a row that is written out.
+  /// Calls `body` for each of the lane's elements of a row that is unrolled.
   void forOwn(llvm::function_ref<void()> body) {
-    for (current = 0; current < writtenOut; ++current) {
+    for (current = 0; current < unrolled; ++current) {
       offset = b.add(lane, current * kLanes);
       body();
     }
   }
-  Place placeOf(unsigned view, Value tensor, llvm::ArrayRef<int64_t> map, llvm::ArrayRef<Value> indices);
-  Place tablePlace(mlir::xf::EmbedOp embed);
+  Memory memoryOf(unsigned view, Value tensor, llvm::ArrayRef<int64_t> map, llvm::ArrayRef<Value> indices);
+  Memory tableMemory(mlir::xf::EmbedOp embed);
   void takeRow(Value row);
   void emitStatistics(unsigned level);
-  void emitPass(unsigned number);
-  llvm::SmallVector<Value> emitElement(unsigned number, mlir::ValueRange running);
+  void emitPass(unsigned pass);
+  llvm::SmallVector<Value> emitElement(unsigned pass, mlir::ValueRange running);
   Value emitValue(Value value);
-  Value load(const Place &place, mlir::Type element);
+  Value load(const Memory &memory, mlir::Type element);
   void store(llvm::SmallVector<Made> &made, Value condition);
   void storeMade();
 
@@ -69,17 +69,17 @@ private:
   const KernelRequest &request;
   mlir::Block &body;
   codegen::RowSchedule schedule;
-  Value length;           // of a row; null if there are none
-  int64_t writtenOut = 0; // the elements of a lane, if the row is written out; else 0
-  bool readsAll = false;  // at once, before anything is computed
+  Value length;          // of a row; null if there are none
+  int64_t unrolled = 0;  // the elements of a lane, if the row is unrolled; else 0
+  bool readsAll = false; // at once, before anything is computed
 
   // Of the row that is being emitted.
   Value lane, exists, copies; // of the 16; whether its results, and its copy, are to be stored
   std::optional<Copy> copy;
-  llvm::SmallVector<Place> inputs, outputs;
-  llvm::DenseMap<mlir::Operation *, Place> tableRows;
-  llvm::DenseMap<Value, Value> numbers; // the row's scalars
-  // Of its current element, and of others if it is written out.
+  llvm::SmallVector<Memory> inputs, outputs;
+  llvm::DenseMap<mlir::Operation *, Memory> tableRows;
+  llvm::DenseMap<Value, Value> scalars; // the row's scalars
+  // Of its current element, and of others if it is unrolled.
   int64_t current = 0;
   Value offset;
   llvm::SmallVector<llvm::DenseMap<Value, Value>> elements{1};

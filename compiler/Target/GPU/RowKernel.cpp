@@ -10,9 +10,9 @@ static constexpr int64_t kThreads = 128, kRows = kThreads / RowEmitter::kLanes;
 
 LogicalResult emitRow(RowOp op, const KernelRequest &request, Kernel &kernel) {
   GpuBuilder b = request.start(request.name, kThreads, op.getLoc());
-  // Leaves the registers that written-out rows need: ptxas would favour more blocks.
-  if (RowEmitter::canBeWrittenOut(op))
-    b.setBlocksTogether(2);
+  // Leaves the registers that unrolled rows need: ptxas would favour more blocks.
+  if (RowEmitter::canBeUnrolled(op))
+    b.setBlocksPerMultiprocessor(2);
   RowEmitter(b, op, request).emit(b.add(b.mul(b.block(), kRows), b.div(b.thread(), b.i64(RowEmitter::kLanes))));
   b.finish();
   Launch launch{request.name.str(), kThreads, {}, kRows, 1, std::nullopt};

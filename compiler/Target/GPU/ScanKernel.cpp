@@ -134,9 +134,9 @@ LogicalResult emitScan(Operation *op, const KernelRequest &request, Kernel &kern
     if (!isWalked)
       launch.factors.push_back({result, d, 1});
   }
-  Value number = b.add(b.mul(b.block(), kThreads), b.thread());
-  b.ifThen(b.less(number, elements), [&] {
-    SmallVector<Value> indices = b.split(number, sizes), first;
+  Value index = b.add(b.mul(b.block(), kThreads), b.thread());
+  b.ifThen(b.less(index, elements), [&] {
+    SmallVector<Value> indices = b.delinearize(index, sizes), first;
     for (unsigned i = 0; i < scan.init.size(); ++i)
       first.push_back(firstState(b, scan, i, result + scan.results.size() + i, indices));
     if (isShift)

@@ -16,23 +16,23 @@ Kernel emitMoveRows(mlir::gpu::GPUModuleOp module, StringRef name) {
   enum StateDim : unsigned { layers, outer, unitPositions, unitBytes, row = unitPositions };
   GpuBuilder b(module, name, 2, kThreads, module.getLoc());
   Type byte = b.getI8Type(), word = b.getI32Type(), words = VectorType::get({4}, word);
-  Value number = b.add(b.mul(b.block(), kWarps), b.warp());
+  Value task = b.add(b.mul(b.block(), kWarps), b.warp());
   Value tasks = b.mul(b.mul(b.size(moves, 0), b.size(state, layers)), b.size(state, outer));
-  SmallVector<Value> task = b.split(b.min(number, b.sub(tasks, 1)), {b.size(moves, 0), b.size(state, layers), b.size(state, outer)});
+  SmallVector<Value> indices = b.delinearize(b.min(task, b.sub(tasks, 1)), {b.size(moves, 0), b.size(state, layers), b.size(state, outer)});
   auto moveWord = [&](int64_t i) {
-    Value offset = b.add(b.mul(task[0], b.stride(moves, 0)), i);
+    Value offset = b.add(b.mul(indices[0], b.stride(moves, 0)), i);
     return b.toI64(b.load(word, b.at(b.data(moves), offset, word)));
   };
-  Value start = b.add(b.mul(task[1], b.stride(state, layers)), b.mul(task[2], b.stride(state, outer)));
-  auto rowAt = [&](Value number) {
-    return b.at(b.data(state), b.add(start, b.mul(number, b.stride(state, row))), byte);
+  Value start = b.add(b.mul(indices[1], b.stride(state, layers)), b.mul(indices[2], b.stride(state, outer)));
+  auto rowAt = [&](Value index) {
+    return b.at(b.data(state), b.add(start, b.mul(index, b.stride(state, row))), byte);
   };
   // A state without positions is one unit.
   Value positions = b.size(state, unitPositions), one = b.i64(1);
   Value units = b.divide(b.add(moveWord(2), b.sub(b.max(positions, one), 1)), b.max(positions, one));
   units = b.create<arith::SelectOp>(b.less(b.i64(0), positions), units, one);
-  // Moves that a device has planned have a place for each row, also for those that stay.
-  Value rests = b.either(b.equal(moveWord(0), moveWord(1)), b.create<arith::CmpIOp>(arith::CmpIPredicate::sge, number, tasks));
+  // Moves that a device has planned have a slot for each row, also for those that stay.
+  Value rests = b.either(b.equal(moveWord(0), moveWord(1)), b.create<arith::CmpIOp>(arith::CmpIPredicate::sge, task, tasks));
   units = b.create<arith::SelectOp>(rests, b.i64(0), units);
   Value from = rowAt(moveWord(0)), to = rowAt(moveWord(1)), bytes = b.mul(units, b.size(state, unitBytes));
   auto copy = [&](Type element, Value count) {

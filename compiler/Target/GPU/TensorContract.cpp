@@ -36,7 +36,7 @@ void TensorContract::emitFew(const Prologue *prologue) {
   int64_t panels = llvm::divideCeil(operands.columns, kPanelColumns), threads = FewRowsProduct::warpsFor(operands.depth) * kWarp;
   Value firstRow = b.mul(b.divide(b.block(), b.i64(panels)), kTileRows), panel = b.remainder(b.block(), b.i64(panels));
   // Otherwise ptxas would spare registers for as many blocks as possible, and read a product's operands one after the other.
-  b.setBlocksTogether(std::max<int64_t>((prologue ? 256 : 512) / threads, 1));
+  b.setBlocksPerMultiprocessor(std::max<int64_t>((prologue ? 256 : 512) / threads, 1));
   // What the epilogue reads is under way with what the product reads.
   SmallVector<Value> rows, columns;
   SmallVector<codegen::RegionVectorizer> regions;
@@ -85,7 +85,7 @@ void TensorContract::emitSome() {
   int64_t tiles = llvm::divideCeil(operands.columns, SomeRowsProduct::kWarpColumns);
   Value firstRow = b.mul(b.divide(b.block(), b.i64(tiles)), SomeRowsProduct::kRows);
   Value firstPanel = b.mul(b.remainder(b.block(), b.i64(tiles)), SomeRowsProduct::kWarpPanels);
-  b.setBlocksTogether(SomeRowsProduct::blocksTogether(operands.depth));
+  b.setBlocksPerMultiprocessor(SomeRowsProduct::blocksPerMultiprocessor(operands.depth));
   SomeRowsProduct product(b, operands);
   Value column = b.add(b.mul(firstPanel, kPanelColumns), b.lane());
   SmallVector<codegen::RegionVectorizer> regions;
@@ -127,7 +127,7 @@ static Launch launchOfFew(ContractOp op, const KernelRequest &request, StringRef
   auto weight = cast<RankedTensorType>(op.getWeight().getType());
   int64_t panels = llvm::divideCeil(weight.getDimSize(0), kPanelColumns);
   return {name.str(), FewRowsProduct::warpsFor(weight.getDimSize(1)) * kWarp, {{request.resultView(), 0, kTileRows}}, 1, panels,
-          Launch::Limit{request.resultView(), 0, mostFewRows(weight.getDimSize(0))}};
+          Launch::Limit{request.resultView(), 0, maxFewRows(weight.getDimSize(0))}};
 }
 
 std::optional<Launch> emitTensorContractWith(const Prologue &prologue, ContractOp op, const KernelRequest &request) {
@@ -146,10 +146,10 @@ LogicalResult emitTensorContract(ContractOp op, const KernelRequest &request, Ke
   std::string few = (request.name + "_few").str();
   kernel.launches.push_back(launchOfFew(op, request, few));
   TensorContract(request.start(few, kernel.launches.back().threads, op.getLoc()), op, request).emitFew();
-  for (const TensorTileRange &range : tensorTilesFor(columns, mostFewRows(columns))) {
+  for (const TensorTileRange &range : tensorTilesFor(columns, maxFewRows(columns))) {
     auto add = [&](const Twine &suffix, int64_t rows, int64_t width, int64_t threads) {
       std::string name = (request.name + suffix).str();
-      auto limit = range.most ? std::optional(Launch::Limit{request.resultView(), 0, *range.most}) : std::nullopt;
+      auto limit = range.maxRows ? std::optional(Launch::Limit{request.resultView(), 0, *range.maxRows}) : std::nullopt;
       auto tiles = static_cast<int64_t>(llvm::divideCeil(columns, width));
       kernel.launches.push_back({name, threads, {{request.resultView(), 0, rows}}, 1, tiles, limit});
       return TensorContract(request.start(name, threads, op.getLoc()), op, request);

@@ -62,7 +62,7 @@ void copyAsyncIf(GpuBuilder &b, Value condition, Value to, Value from) {
   copyAsync(b, to, from, condition ? b.create<arith::SelectOp>(condition, b.i32(16), b.i32(0)) : Value());
 }
 
-void closeCopies(GpuBuilder &b) { call(b, "llvm.nvvm.cp.async.commit.group", {}); }
+void commitCopies(GpuBuilder &b) { call(b, "llvm.nvvm.cp.async.commit.group", {}); }
 
 void awaitCopies(GpuBuilder &b, int64_t open) {
   call(b, "llvm.nvvm.cp.async.wait.group", b.create<LLVM::ConstantOp>(b.getI32Type(), open).getResult());

@@ -34,7 +34,7 @@ void copyAsync(GpuBuilder &b, mlir::Value to, mlir::Value from, mlir::Value byte
 /// The same with all 16 bytes where the condition holds (null: it does), else with none.
 void copyAsyncIf(GpuBuilder &b, mlir::Value condition, mlir::Value to, mlir::Value from);
 /// The thread's copies since the last call become a group.
-void closeCopies(GpuBuilder &b);
+void commitCopies(GpuBuilder &b);
 /// Waits until at most `open` of the thread's newest groups are under way. Other threads see them behind a barrier.
 void awaitCopies(GpuBuilder &b, int64_t open);
 

@@ -47,7 +47,7 @@ SmallVector<Value> FewRowsProduct::readWeights(Value k) {
 SmallVector<Value> FewRowsProduct::readX(Value k, bool isAligned) { return {xWord(k, isAligned), xWord(b.add(k, 8), isAligned)}; }
 
 /// The step that `depth` ends in, from `k` on, with zeros past the depth. Without branches: all lanes of a warp must come to
-/// a multiplication together, and LLVM does not know that. Where there is nothing to read, the last place is read.
+/// a multiplication together, and LLVM does not know that. Where there is nothing to read, the last element is read.
 FewRowsProduct::Step FewRowsProduct::readLast(Value k) {
   Step step;
   Value ownFirst = b.mul(inGroup, 2);
@@ -58,8 +58,8 @@ FewRowsProduct::Step FewRowsProduct::readLast(Value k) {
     for (Value loaded : b.loadMany(b.at(weights, b.mul(pair, kPanelColumns), factor), 2, word))
       step.weights.push_back(zeroUnless(b, exists(0), loaded));
     auto element = [&](int64_t i) {
-      Value place = b.min(b.add(first, i), b.sub(b.i64(depth - 1), ownFirst));
-      return zeroUnless(b, exists(i), b.load(factor, b.at(x, place, factor)));
+      Value existing = b.min(b.add(first, i), b.sub(b.i64(depth - 1), ownFirst));
+      return zeroUnless(b, exists(i), b.load(factor, b.at(x, existing, factor)));
     };
     Value low = element(0);
     step.x.push_back(joinPair(b, low, element(1)));
@@ -92,14 +92,14 @@ SmallVector<Value> FewRowsProduct::chain(Value firstK, int64_t count, bool isAli
   return sums;
 }
 
-/// Chain `number`.
-SmallVector<Value> FewRowsProduct::anyChain(Value number, bool isAligned) {
+/// Chain `index`.
+SmallVector<Value> FewRowsProduct::anyChain(Value index, bool isAligned) {
   int64_t last = depth % kChainDepth;
-  auto whole = [&] { return chain(b.mul(number, kChainDepth), kChainDepth, isAligned); };
+  auto whole = [&] { return chain(b.mul(index, kChainDepth), kChainDepth, isAligned); };
   auto rest = [&] { return chain(b.i64(depth - last), last, isAligned); };
   if (!last)
     return whole();
-  return depth < kChainDepth ? rest() : b.choose(b.less(number, b.i64(depth / kChainDepth)), whole, rest);
+  return depth < kChainDepth ? rest() : b.choose(b.less(index, b.i64(depth / kChainDepth)), whole, rest);
 }
 
 Value FewRowsProduct::rowOf(GpuBuilder &b, int64_t i) { return b.add(b.mul(b.rem(b.lane(), b.i64(4)), 2), i % 2); }
@@ -119,8 +119,8 @@ void FewRowsProduct::findOwn(Value firstRow, Value panel) {
 SmallVector<Value> FewRowsProduct::multiply(Value firstRow, Value panel) {
   findOwn(firstRow, panel);
   auto all = [&](bool isAligned) {
-    return b.loop(b.i64(0), b.i64(chains()), 1, SmallVector<Value>(kSums, b.f32(0)), [&](Value number, ValueRange sums) {
-      return addTo(sums, anyChain(number, isAligned));
+    return b.loop(b.i64(0), b.i64(chains()), 1, SmallVector<Value>(kSums, b.f32(0)), [&](Value index, ValueRange sums) {
+      return addTo(sums, anyChain(index, isAligned));
     });
   };
   return b.choose(rowsAligned(4), [&] { return all(true); }, [&] { return all(false); });
@@ -157,7 +157,7 @@ SmallVector<Value> FewRowsProduct::multiplyBehind(Value panel, function_ref<Row(
   SmallVector<SmallVector<Value>> words;
   for (int64_t step = 0; step < steps; ++step)
     words.push_back(readWeights(b.add(firstK, step * kStepDepth)));
-  b.meetWarp(); // neither LLVM nor ptxas moves a read past this
+  b.syncWarp(); // neither LLVM nor ptxas moves a read past this
   Row row = findRow();
   x = b.at(row.start, b.mul(inGroup, 2), factor);
   auto chain = [&](bool isAligned) {
@@ -183,8 +183,8 @@ SmallVector<Value> FewRowsProduct::multiplyTogether(Value firstRow, Value panel)
   // As many chains at a time as there are warps.
   auto addSome = [&](Value first, int64_t count, ValueRange sums) {
     auto compute = [&] {
-      Value number = b.add(first, b.warp());
-      share(b.choose(isAligned, [&] { return anyChain(number, true); }, [&] { return anyChain(number, false); }), shared);
+      Value index = b.add(first, b.warp());
+      share(b.choose(isAligned, [&] { return anyChain(index, true); }, [&] { return anyChain(index, false); }), shared);
     };
     count == warps ? compute() : b.ifThen(b.less(b.warp(), b.i64(count)), compute);
     b.barrier();

@@ -15,29 +15,29 @@ using namespace mlir;
 namespace xf::gpu {
 
 int64_t ManyRowsProduct::stageBytes() const { return shape.panels * kPanelBytes + shape.rows * kRowBytes; }
-/// As many stages as there is room for, up to a chain's parts: where they divide these, a stage's place is a constant.
+/// As many stages as there is room for, up to a chain's parts: where they divide these, a stage's offset is a constant.
 int64_t ManyRowsProduct::stages() const { return std::min(kChainParts, kSharedBytes / stageBytes()); }
 
 int64_t ManyRowsProduct::sharedRows(Shape shape) {
-  int64_t most = kSharedBytes / (4 * shape.stride()) / shape.warpRows * shape.warpRows;
-  return std::min(shape.rows, most);
+  int64_t maxRows = kSharedBytes / (4 * shape.stride()) / shape.warpRows * shape.warpRows;
+  return std::min(shape.rows, maxRows);
 }
 
 Value ManyRowsProduct::stage(Value firstPart, int64_t part) {
-  Value number = kChainParts % stages() == 0 ? b.i64(part % stages()) : b.remainder(b.add(firstPart, part), b.i64(stages()));
-  return atByte(shared, b.mul(number, stageBytes()));
+  Value index = kChainParts % stages() == 0 ? b.i64(part % stages()) : b.remainder(b.add(firstPart, part), b.i64(stages()));
+  return atByte(shared, b.mul(index, stageBytes()));
 }
 
 /// Finds the chunks of the weights of each part that the thread copies.
 void ManyRowsProduct::findChunks() {
   constexpr int64_t kQuads = kPairBytes / kChunk, kPerPanel = kPartDepth / 2 * kQuads;
   for (int64_t first = 0; first < shape.panels * kPerPanel; first += shape.threads()) {
-    Value number = b.add(b.thread(), first), panel = b.div(number, b.i64(kPerPanel));
-    Value pair = b.rem(b.div(number, b.i64(kQuads)), b.i64(kPartDepth / 2)), quad = b.rem(number, b.i64(kQuads));
+    Value index = b.add(b.thread(), first), panel = b.div(index, b.i64(kPerPanel));
+    Value pair = b.rem(b.div(index, b.i64(kQuads)), b.i64(kPartDepth / 2)), quad = b.rem(index, b.i64(kQuads));
     Value from = atByte(panelAt(b.add(firstPanel, panel)), b.add(b.mul(pair, kPairBytes), b.mul(quad, kChunk)));
     Value swapped = b.create<arith::XOrIOp>(quad, b.mul(b.rem(b.div(pair, b.i64(2)), b.i64(2)), 2));
-    Value place = b.add(b.mul(b.sub(number, quad), kChunk), b.mul(swapped, kChunk));
-    chunks.push_back({from, place, pair, needed ? needed(panel) : Value()});
+    Value offset = b.add(b.mul(b.sub(index, quad), kChunk), b.mul(swapped, kChunk));
+    chunks.push_back({from, offset, pair, needed ? needed(panel) : Value()});
   }
 }
 
@@ -46,7 +46,7 @@ void ManyRowsProduct::copyWeights(Value target, Value part) {
     Value reads = chunk.reads;
     if (depth % kPartDepth)
       reads = b.both(reads, b.less(b.add(b.mul(part, kPartDepth / 2), chunk.pair), b.i64(pairs)));
-    copyAsyncIf(b, reads, atByte(target, chunk.place), atByte(chunk.from, b.mul(part, kPanelBytes)));
+    copyAsyncIf(b, reads, atByte(target, chunk.offset), atByte(chunk.from, b.mul(part, kPanelBytes)));
   }
 }
 
@@ -73,7 +73,7 @@ SmallVector<Value> ManyRowsProduct::chain(Value firstPart, int64_t count, Step &
       copyWeights(target, filled);
       copyRowsTo(target, filled);
     });
-    closeCopies(b);
+    commitCopies(b);
     multiply(next);
     awaitCopies(b, ahead - 1);
     b.barrier();
@@ -91,7 +91,7 @@ SmallVector<Value> ManyRowsProduct::addChains() {
   for (int64_t part = 0; part < ahead; ++part) {
     if (part < parts())
       copyRowsTo(stage(b.i64(0), part), b.i64(part));
-    closeCopies(b);
+    commitCopies(b);
   }
   awaitCopies(b, ahead - 1);
   b.barrier();
@@ -109,7 +109,7 @@ SmallVector<Value> ManyRowsProduct::addChains() {
     values = values.drop_front(sums.size());
     next = {llvm::to_vector(values.take_front(next.weights.size())), llvm::to_vector(values.drop_front(next.weights.size()))};
   };
-  take(b.writtenOutLoop(b.i64(0), b.i64(whole * kChainParts), kChainParts, carry(), [&](Value firstPart, ValueRange before) {
+  take(b.loopWithoutUnrolling(b.i64(0), b.i64(whole * kChainParts), kChainParts, carry(), [&](Value firstPart, ValueRange before) {
     take(before);
     sums = addTo(sums, chain(firstPart, kChainParts, next));
     return carry();
@@ -122,16 +122,16 @@ SmallVector<Value> ManyRowsProduct::addChains() {
 /// The same for rows that cannot be copied in chunks, one part after the other.
 SmallVector<Value> ManyRowsProduct::addChainsOfGathered() {
   Value target = stage(b.i64(0), 0);
-  closeCopies(b);
+  commitCopies(b);
   awaitCopies(b, 0);
   return b.loop(b.i64(0), b.i64(parts()), kChainParts, zeros(), [&](Value first, ValueRange sums) {
     Value end = b.min(b.add(first, kChainParts), b.i64(parts()));
-    return addTo(sums, b.writtenOutLoop(first, end, 1, zeros(), [&](Value part, ValueRange carried) {
+    return addTo(sums, b.loopWithoutUnrolling(first, end, 1, zeros(), [&](Value part, ValueRange carried) {
       SmallVector<Value> chain = llvm::to_vector(carried);
       b.barrier(); // the part before is no longer read
       copyWeights(target, part);
       gatherRows(rowsOf(target), firstRow, shape.rows, part, b.thread(), shape.threads());
-      closeCopies(b);
+      commitCopies(b);
       awaitCopies(b, 0);
       b.barrier();
       for (int64_t step = 0; step < kPartSteps; ++step) {
@@ -168,8 +168,8 @@ Value ManyRowsProduct::share(int64_t first) {
   Value ownColumn = b.mul(ownPanel, kPanelColumns);
   auto store = [&] {
     forPairs(sums, [&](ArrayRef<Value> pair, Value row, Value column) {
-      Value place = b.add(b.mul(b.add(b.sub(ownRow, first), row), shape.stride()), b.add(ownColumn, column));
-      b.storeMany(pair, b.at(shared, place, b.getF32Type()));
+      Value offset = b.add(b.mul(b.add(b.sub(ownRow, first), row), shape.stride()), b.add(ownColumn, column));
+      b.storeMany(pair, b.at(shared, offset, b.getF32Type()));
     });
   };
   int64_t count = sharedRows(shape);

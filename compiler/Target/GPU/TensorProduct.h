@@ -87,7 +87,7 @@ private:
   };
   void findWeights(Value panel);
   void findOwn(Value firstRow, Value panel);
-  llvm::SmallVector<Value> anyChain(Value number, bool isAligned);
+  llvm::SmallVector<Value> anyChain(Value index, bool isAligned);
   llvm::SmallVector<Value> chain(Value firstK, int64_t count, bool isAligned);
   void share(mlir::ValueRange products, Value shared);
   llvm::SmallVector<Value> addShared(Value shared, int64_t count, mlir::ValueRange sums);

@@ -5,7 +5,7 @@
 // reads them: from global memory a lane would read 4 bytes at a time. Where a warp has several chains, copies of the next one's parts start
 // as soon as there is room for them.
 //
-// Chains are joined in ascending order in shared memory. Its rows are 128 bytes, and the 16 bytes of columns 4q … of row r lie at place
+// Chains are joined in ascending order in shared memory. Its rows are 128 bytes, and the 16 bytes of columns 4q … of row r lie at index
 // q ^ (r mod 8, rounded down to even): 16 lanes that write pairs of columns of four rows, two apart, write to different banks.
 #include "compiler/Target/GPU/TensorTiles.h"
 
@@ -19,13 +19,13 @@ Value SomeRowsProduct::chainOf(Value round) {
   return chains() % warpsFor(depth) ? b.min(chain, b.i64(chains() - 1)) : chain;
 }
 
-/// Starts to copy `count` parts of a chain's rows, from `part` on, each as a group; the warp's chains share the places of their parts.
+/// Starts to copy `count` parts of a chain's rows, from `part` on, each as a group; the warp's chains share the memory of their parts.
 void SomeRowsProduct::fill(Value round, int64_t part, int64_t count) {
   Value first = b.mul(chainOf(round), kChainParts);
   auto forParts = [&](function_ref<void(Value, Value)> bring) {
     for (int64_t i = part; i < part + count; ++i) {
       bring(b.atByte(ownRows, i * kPartBytes), b.add(first, i));
-      closeCopies(b);
+      commitCopies(b);
     }
   };
   auto copy = [&](Value target, Value part) { copyRows(target, firstRow, kRows, part, b.lane(), kWarp, chainDepth()); };
@@ -69,7 +69,7 @@ SmallVector<Value> SomeRowsProduct::multiplyChain(Value round, bool isFirst) {
       if (part == 0)
         fill(round, kChainParts - 1, 1);
       else
-        b.ifElse(b.less(b.add(round, 1), b.i64(rounds())), [&] { fill(b.add(round, 1), part - 1, 1); }, [&] { closeCopies(b); });
+        b.ifElse(b.less(b.add(round, 1), b.i64(rounds())), [&] { fill(b.add(round, 1), part - 1, 1); }, [&] { commitCopies(b); });
     }
     for (int64_t step = 0; step < kPartSteps; ++step)
       sums = multiplyStep(ArrayRef(w[part]).slice(step * 4 * kWarpPanels, 4 * kWarpPanels), steps[step], sums);
@@ -80,22 +80,22 @@ SmallVector<Value> SomeRowsProduct::multiplyChain(Value round, bool isFirst) {
 }
 
 /// The address of the sum that `warp` has computed for an element.
-Value SomeRowsProduct::sumPlace(Value warp, Value row, Value column) {
+Value SomeRowsProduct::sumAddress(Value warp, Value row, Value column) {
   Value quad = b.create<arith::XOrIOp>(b.div(column, b.i64(4)), b.mul(b.div(b.rem(row, b.i64(8)), b.i64(2)), 2));
-  Value place = b.add(b.mul(b.add(b.mul(warp, kRows), row), kWarpColumns), b.add(b.mul(quad, 4), b.rem(column, b.i64(4))));
-  return b.at(sumsStart, place, b.getF32Type());
+  Value offset = b.add(b.mul(b.add(b.mul(warp, kRows), row), kWarpColumns), b.add(b.mul(quad, 4), b.rem(column, b.i64(4))));
+  return b.at(sumsStart, offset, b.getF32Type());
 }
 
 /// Adds the chains of the first `count` warps to the thread's sums.
 SmallVector<Value> SomeRowsProduct::join(ValueRange chain, int64_t count, ValueRange totals) {
-  forPairs(chain, [&](ArrayRef<Value> pair, Value row, Value column) { b.storeMany(pair, sumPlace(b.warp(), row, column)); });
+  forPairs(chain, [&](ArrayRef<Value> pair, Value row, Value column) { b.storeMany(pair, sumAddress(b.warp(), row, column)); });
   b.barrier();
   SmallVector<Value> sums = llvm::to_vector(totals);
   for (auto [i, sum] : llvm::enumerate(sums)) {
     // The last row stands for rows after it.
     Value row = b.min(rowOf(i), b.i64(kRows - 1));
     for (int64_t warp = 0; warp < count; ++warp)
-      sum = b.create<arith::AddFOp>(sum, b.load(b.getF32Type(), sumPlace(b.i64(warp), row, b.lane())));
+      sum = b.create<arith::AddFOp>(sum, b.load(b.getF32Type(), sumAddress(b.i64(warp), row, b.lane())));
   }
   return sums;
 }
@@ -111,7 +111,7 @@ SmallVector<Value> SomeRowsProduct::multiply(Value firstRow, Value firstPanel, f
     ownPanels.push_back(atByte(panelAt(b.add(firstPanel, panel)), b.add(b.mul(inGroup, kPairBytes), b.mul(group, 8))));
   for (int64_t part = 0; part < chainParts(); ++part)
     w.push_back(readWeights(b.i64(0), part));
-  b.meetWarp(); // neither LLVM nor ptxas moves a read past this
+  b.syncWarp(); // neither LLVM nor ptxas moves a read past this
   startRows();
   fill(b.i64(0), 0, chainParts());
   readOthers();
@@ -135,7 +135,7 @@ SmallVector<Value> SomeRowsProduct::multiply(Value firstRow, Value firstPanel, f
       values = values.drop_front(words.size());
     }
   };
-  take(b.writtenOutLoop(b.i64(1), b.i64(last), 1, carry(), [&](Value round, ValueRange before) {
+  take(b.loopWithoutUnrolling(b.i64(1), b.i64(last), 1, carry(), [&](Value round, ValueRange before) {
     take(before);
     sums = join(multiplyChain(round, /*isFirst=*/false), warps, sums);
     return carry();

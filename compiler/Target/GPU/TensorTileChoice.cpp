@@ -40,8 +40,8 @@ llvm::SmallVector<TensorTileRange> tensorTilesFor(int64_t columns, int64_t fewes
   auto costOf = [&](const Candidate &candidate, int64_t rows) { return cost(candidate, rows, columns); };
   auto isLarger = [](const Candidate &found, const Candidate &chosen, int64_t) { return &found > &chosen; }; // tiles only grow
   llvm::SmallVector<TensorTileRange> ranges;
-  for (auto [tile, most] : rangesOfRows(kCandidates, fewest, SomeRowsProduct::kRows, costOf, isLarger))
-    ranges.push_back({tile->shape, most});
+  for (auto [tile, maxRows] : rangesOfRows(kCandidates, fewest, SomeRowsProduct::kRows, costOf, isLarger))
+    ranges.push_back({tile->shape, maxRows});
   return ranges;
 }
 

@@ -1,6 +1,6 @@
 // Rows of x in shared memory, and how a warp multiplies them.
 //
-// A part of a row is 64 bytes, four chunks of 8 k. Rows follow each other without gaps, and chunk c of row r lies at place c ^ (r / 2 mod 4): the
+// A part of a row is 64 bytes, four chunks of 8 k. Rows follow each other without gaps, and chunk c of row r lies at index c ^ (r / 2 mod 4): the
 // 8 rows whose chunks a matrix load reads at once start at 8 different multiples of 16 bytes modulo 128, and so do the 8 chunks that are
 // copied at once, two whole rows. No two lanes meet in a bank.
 //
@@ -18,12 +18,12 @@ void TiledProduct::findLane() {
   // A load is of two tiles, each with both halves of a step.
   Value matrix = b.div(b.lane(), b.i64(kTileRows)), rowInTile = b.rem(b.lane(), b.i64(kTileRows));
   Value row = b.add(b.mul(b.div(matrix, b.i64(2)), kTileRows), rowInTile);
-  ownPlaces.clear();
+  ownOffsets.clear();
   for (int64_t step = 0; step < kPartSteps; ++step)
-    ownPlaces.push_back(place(row, b.add(b.rem(matrix, b.i64(2)), 2 * step)));
+    ownOffsets.push_back(chunkOffset(row, b.add(b.rem(matrix, b.i64(2)), 2 * step)));
 }
 
-Value TiledProduct::place(Value row, Value chunk) {
+Value TiledProduct::chunkOffset(Value row, Value chunk) {
   Value shift = b.rem(b.div(row, b.i64(2)), b.i64(4));
   return b.add(b.mul(row, kRowBytes), b.mul(b.create<arith::XOrIOp>(chunk, shift), kChunk));
 }
@@ -31,11 +31,11 @@ Value TiledProduct::place(Value row, Value chunk) {
 void TiledProduct::copyRows(Value target, Value firstRow, int64_t count, Value part, Value thread, int64_t threads, int64_t divisor) {
   constexpr int64_t kRowChunks = kRowBytes / kChunk;
   for (int64_t first = 0; first < count * kRowChunks; first += threads) {
-    Value number = b.add(thread, first), row = b.div(number, b.i64(kRowChunks)), chunk = b.rem(number, b.i64(kRowChunks));
+    Value index = b.add(thread, first), row = b.div(index, b.i64(kRowChunks)), chunk = b.rem(index, b.i64(kRowChunks));
     Value k = b.add(b.mul(part, kPartDepth), b.mul(chunk, kChunk / 2)), bytes;
     if (depth % divisor)
       bytes = b.create<arith::TruncIOp>(word, b.mul(b.min(b.max(b.sub(b.i64(depth), k), b.i64(0)), b.i64(kChunk / 2)), 2));
-    copyAsync(b, atByte(target, place(row, chunk)), b.at(xRow(b.add(firstRow, row)), k, factor), bytes);
+    copyAsync(b, atByte(target, chunkOffset(row, chunk)), b.at(xRow(b.add(firstRow, row)), k, factor), bytes);
   }
 }
 
@@ -43,22 +43,22 @@ void TiledProduct::copyRows(Value target, Value firstRow, int64_t count, Value p
 /// last element is read.
 void TiledProduct::gatherRows(Value target, Value firstRow, int64_t count, Value part, Value thread, int64_t threads) {
   constexpr int64_t kRowWords = kRowBytes / 4, kChunkWords = kChunk / 4;
-  b.writtenOutLoop(b.i64(0), b.i64(count * kRowWords), threads, thread, [&](Value, ValueRange number) -> SmallVector<Value> {
-    Value row = b.div(number[0], b.i64(kRowWords)), own = b.rem(number[0], b.i64(kRowWords)), start = xRow(b.add(firstRow, row));
+  b.loopWithoutUnrolling(b.i64(0), b.i64(count * kRowWords), threads, thread, [&](Value, ValueRange index) -> SmallVector<Value> {
+    Value row = b.div(index[0], b.i64(kRowWords)), own = b.rem(index[0], b.i64(kRowWords)), start = xRow(b.add(firstRow, row));
     auto element = [&](int64_t i) {
       Value k = b.add(b.add(b.mul(part, kPartDepth), b.mul(own, 2)), i);
       return zeroUnless(b, b.less(k, b.i64(depth)), b.load(factor, b.at(start, b.min(k, b.i64(depth - 1)), factor)));
     };
     Value low = element(0), pair = joinPair(b, low, element(1));
-    b.store(pair, b.at(atByte(target, place(row, b.div(own, b.i64(kChunkWords)))), b.rem(own, b.i64(kChunkWords)), word));
-    return {b.add(number[0], threads)};
+    b.store(pair, b.at(atByte(target, chunkOffset(row, b.div(own, b.i64(kChunkWords)))), b.rem(own, b.i64(kChunkWords)), word));
+    return {b.add(index[0], threads)};
   });
 }
 
 SmallVector<Value> TiledProduct::readRows(Value start, int64_t tiles, int64_t step) {
   SmallVector<Value> words;
   for (int64_t tile = 0; tile < tiles; tile += 2)
-    words.append(loadMatrices(b, b.atByte(atByte(start, ownPlaces[step]), tile * kTileRows * kRowBytes)));
+    words.append(loadMatrices(b, b.atByte(atByte(start, ownOffsets[step]), tile * kTileRows * kRowBytes)));
   return words;
 }
 

@@ -42,9 +42,9 @@ protected:
 
 private:
   /// Where in a part of rows a chunk lies.
-  Value place(Value row, Value chunk);
+  Value chunkOffset(Value row, Value chunk);
 
-  llvm::SmallVector<Value, 2> ownPlaces; // of the row that the lane reads, for each step
+  llvm::SmallVector<Value, 2> ownOffsets; // of the row that the lane reads, for each step
 };
 
 /// A block computes 32 columns of 32 rows, a warp a chain of them at a time, with the weights from memory and in registers.
@@ -55,7 +55,7 @@ public:
   static constexpr int64_t kRows = 32;
   static int64_t warpsFor(int64_t depth) { return std::min<int64_t>(llvm::divideCeil(depth, kChainDepth), 4); }
   /// Blocks of a multiprocessor: a chain's weights, and the next one's, take more registers than ptxas would give.
-  static int64_t blocksTogether(int64_t depth) { return (depth > kChainDepth * warpsFor(depth) ? 8 : 12) / warpsFor(depth); }
+  static int64_t blocksPerMultiprocessor(int64_t depth) { return (depth > kChainDepth * warpsFor(depth) ? 8 : 12) / warpsFor(depth); }
 
   /// The thread's sums, of which `i` is of row rowOf(i) and column `lane`; those behind the last row are nobody's. All threads must take part. Calls
   /// `startRows` while the weights are on their way, before anything else has been read, and `readOthers` when the rows are, too.
@@ -69,7 +69,7 @@ private:
   void fill(Value round, int64_t part, int64_t count);
   llvm::SmallVector<Value> readWeights(Value round, int64_t part);
   llvm::SmallVector<Value> multiplyChain(Value round, bool isFirst);
-  Value sumPlace(Value warp, Value row, Value column);
+  Value sumAddress(Value warp, Value row, Value column);
   llvm::SmallVector<Value> join(mlir::ValueRange chain, int64_t count, mlir::ValueRange totals);
   int64_t rounds() const { return llvm::divideCeil(chains(), warpsFor(depth)); }
   int64_t chainParts() const { return std::min(parts(), kChainParts); }
@@ -125,9 +125,9 @@ private:
   Value shared, firstRow, firstPanel;
   llvm::function_ref<Value(Value panel)> needed;
   Value ownRow, ownPanel; // of the warp, in the block
-  Value ownWeights;       // the lane's place in a stage
+  Value ownWeights;       // the lane's offset in a stage
   struct Chunk {
-    Value from, place, pair, reads; // address in part 0, place in a stage, pair in a part; whether it is read (null: always)
+    Value from, offset, pair, reads; // address in part 0, offset in a stage, pair in a part; whether it is read (null: always)
   };
   llvm::SmallVector<Chunk> chunks; // of weights, the thread's
   llvm::SmallVector<Value> sums;

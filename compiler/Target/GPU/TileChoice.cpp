@@ -37,8 +37,8 @@ llvm::SmallVector<TileRange> tilesFor(int64_t columns, int64_t fewest) {
   // A change of tiles must save a tenth of the time at least.
   auto isWorth = [&](const Candidate &found, const Candidate &chosen, int64_t rows) { return 10 * costOf(chosen, rows) > 11 * costOf(found, rows); };
   llvm::SmallVector<TileRange> ranges;
-  for (auto [tile, most] : rangesOfRows(kCandidates, fewest, kCandidates.back().shape.rows, costOf, isWorth))
-    ranges.push_back({tile->shape, most});
+  for (auto [tile, maxRows] : rangesOfRows(kCandidates, fewest, kCandidates.back().shape.rows, costOf, isWorth))
+    ranges.push_back({tile->shape, maxRows});
   return ranges;
 }
 

@@ -10,7 +10,7 @@ namespace xf::gpu {
 
 struct TileRange {
   TileShape shape;
-  std::optional<int64_t> most; // rows; none: however many there are
+  std::optional<int64_t> maxRows; // rows; none: however many there are
 };
 
 /// The tiles of a product with so many columns, for ascending ranges of rows above `fewest`; the last range has no end.

@@ -6,7 +6,7 @@
 // one k of its columns while it multiplies the previous one. With few rows a processor has a single warp, and nothing else to do while that waits.
 //
 // A warp's 32 x 16 bytes take two passes, the least possible: the hardware takes half a warp at once if lanes that differ in bit 0, or all that
-// differ in bit 1, read the same place. Rows of threads differ in bits 0 and 4 of the lane, columns in bits 1, 2 and 3.
+// differ in bit 1, read the same address. Rows of threads differ in bits 0 and 4 of the lane, columns in bits 1, 2 and 3.
 #include "compiler/Target/GPU/TileProduct.h"
 
 #include "compiler/Target/GPU/ByteWeights.h"
@@ -33,13 +33,13 @@ public:
   Value run();
 
 private:
-  /// What the thread brings to each part, 16 bytes or a word: where part 0's is, its k and its place, in bytes, in a part.
+  /// What the thread brings to each part, 16 bytes or a word: where part 0's is, its k and its offset, in bytes, in a part.
   struct Source {
-    Value from, k, place;
+    Value from, k, offset;
     Value isNeeded; // null: it is
   };
 
-  void placeThread();
+  void locateThread();
   Value panelAt(Value panel);
   void findWeights();
   void findX();
@@ -75,7 +75,7 @@ private:
   SmallVector<Value> words; // of bytes, of the part that is stored next
 };
 
-void TileProduct::placeThread() {
+void TileProduct::locateThread() {
   Value row = b.i64(0), column = b.lane();
   if (shape.laneRows() > 1) {
     row = b.add(b.rem(b.lane(), b.i64(2)), b.mul(b.div(b.lane(), b.i64(16)), 2));
@@ -101,9 +101,9 @@ void TileProduct::findWeights() {
     Value panel, k, inLine;
     if (operands.ofBytes) {
       // Neighbouring threads have the words of neighbouring columns.
-      Value number = b.add(b.thread(), first), column = b.rem(number, b.i64(shape.columns));
+      Value index = b.add(b.thread(), first), column = b.rem(index, b.i64(shape.columns));
       panel = b.div(column, b.i64(kPanel)), inLine = b.mul(b.rem(column, b.i64(kPanel)), 4);
-      k = b.mul(b.div(number, b.i64(shape.columns)), kWordDepth);
+      k = b.mul(b.div(index, b.i64(shape.columns)), kWordDepth);
     } else {
       // Eight threads have one k of two panels, so that they write to all banks at once; a warp reads 256 bytes of a panel.
       constexpr int64_t kPerPanel = kPanel / kQuad;
@@ -114,20 +114,20 @@ void TileProduct::findWeights() {
       inLine = b.mul(b.rem(b.thread(), b.i64(kPerPanel)), kChunk);
       k = b.add(b.rem(line, b.i64(shape.part)), moreLines % shape.part);
     }
-    Value place = b.add(b.mul(k, 4 * shape.columns), b.add(b.mul(panel, kLineBytes), inLine));
+    Value offset = b.add(b.mul(k, 4 * shape.columns), b.add(b.mul(panel, kLineBytes), inLine));
     Value inPanel = b.mul(operands.ofBytes ? b.div(k, b.i64(kWordDepth)) : k, kLineBytes);
-    weights.push_back({atByte(panelAt(panel), b.add(inPanel, inLine)), k, place, operands.isNeeded ? operands.isNeeded(panel) : Value()});
+    weights.push_back({atByte(panelAt(panel), b.add(inPanel, inLine)), k, offset, operands.isNeeded ? operands.isNeeded(panel) : Value()});
   }
 }
 
 void TileProduct::findX() {
   int64_t chunks = shape.part / kQuad;
   for (int64_t first = 0; first < shape.rows * chunks; first += shape.threads()) {
-    Value number = b.add(b.thread(), first), row = b.div(number, b.i64(chunks)), k = b.mul(b.rem(number, b.i64(chunks)), kQuad);
+    Value index = b.add(b.thread(), first), row = b.div(index, b.i64(chunks)), k = b.mul(b.rem(index, b.i64(chunks)), kQuad);
     Value offset = b.mul(b.min(b.add(firstRow, row), b.sub(operands.rows, 1)), operands.rowStride);
     bool areAll = first + shape.threads() <= shape.rows * chunks;
     rows.push_back({b.at(operands.x, b.add(offset, k), f32), k, b.mul(b.add(b.mul(row, shape.strideOfX()), k), 4),
-                    areAll ? Value() : b.less(number, b.i64(shape.rows * chunks))});
+                    areAll ? Value() : b.less(index, b.i64(shape.rows * chunks))});
   }
   Value start = b.create<LLVM::PtrToIntOp>(b.getI64Type(), operands.x);
   Value either = b.create<arith::OrIOp>(start, b.mul(operands.rowStride, 4));
@@ -140,7 +140,7 @@ void TileProduct::copyWeights(Value part, Value target) {
     Value reads = source.isNeeded;
     if (hasTail())
       reads = b.both(reads, b.less(b.add(b.mul(part, shape.part), source.k), b.i64(depth)));
-    copyAsyncIf(b, reads, atByte(atWeights(target), source.place), atByte(source.from, b.mul(part, shape.part * kLineBytes)));
+    copyAsyncIf(b, reads, atByte(atWeights(target), source.offset), atByte(source.from, b.mul(part, shape.part * kLineBytes)));
   }
 }
 
@@ -164,7 +164,7 @@ SmallVector<Value> TileProduct::readWords(Value part) {
 void TileProduct::storeWords(ValueRange ofPart, Value target) {
   for (auto [source, word] : llvm::zip_equal(weights, ofPart))
     for (auto [i, weight] : llvm::enumerate(widenBytes(b, word)))
-      b.store(weight, b.atByte(atByte(atWeights(target), source.place), i * 4 * shape.columns));
+      b.store(weight, b.atByte(atByte(atWeights(target), source.offset), i * 4 * shape.columns));
 }
 
 /// Brings a part of x to its stage, by asynchronous copies if all rows start at multiples of 16 bytes.
@@ -172,7 +172,7 @@ void TileProduct::fillX(Value part, Value target) {
   Value firstK = b.mul(part, shape.part);
   auto forSources = [&](function_ref<void(Value to, Value from, Value left)> body) {
     for (const Source &source : rows) {
-      auto bring = [&] { body(atByte(target, source.place), b.at(source.from, firstK, f32), b.sub(b.i64(depth), b.add(firstK, source.k))); };
+      auto bring = [&] { body(atByte(target, source.offset), b.at(source.from, firstK, f32), b.sub(b.i64(depth), b.add(firstK, source.k))); };
       source.isNeeded ? b.ifThen(source.isNeeded, bring) : bring();
     }
   };
@@ -212,7 +212,7 @@ void TileProduct::fillFirst() {
       if (operands.ofBytes)
         storeWords(first[part], stage(b.i64(part)));
     }
-    closeCopies(b);
+    commitCopies(b);
   }
 }
 
@@ -222,7 +222,7 @@ void TileProduct::fillNext(Value part) {
     operands.ofBytes ? storeWords(words, free) : copyWeights(next, free);
     fillX(next, free);
   });
-  closeCopies(b);
+  commitCopies(b);
   if (operands.ofBytes)
     words = readWords(b.min(b.add(next, 1), b.i64(parts - 1)));
 }
@@ -231,7 +231,7 @@ void TileProduct::fillNext(Value part) {
 void TileProduct::loadRows(Value stage, int64_t quad) {
   Value start = b.at(stage, b.mul(ownRow, shape.strideOfX()), f32);
   x.clear();
-  for (int64_t row = 0; row < shape.ownRows; ++row)
+  for (int64_t row = 0; row < shape.threadRows; ++row)
     llvm::append_range(x, b.loadMany(b.at(start, row * shape.laneRows() * shape.strideOfX() + quad * kQuad, f32), kQuad));
 }
 
@@ -269,9 +269,9 @@ void TileProduct::multiply(Value part, int64_t count) {
       loadColumns(own, k + 1);
     else if (isWhole)
       loadColumns(next, 0);
-    for (int64_t row = 0; row < shape.ownRows; ++row)
-      for (int64_t column = 0; column < shape.ownColumns; ++column) {
-        Value &sum = sums[row * shape.ownColumns + column];
+    for (int64_t row = 0; row < shape.threadRows; ++row)
+      for (int64_t column = 0; column < shape.threadColumns; ++column) {
+        Value &sum = sums[row * shape.threadColumns + column];
         sum = codegen::fusedMultiplyAdd(b, xNow[row * kQuad + k % kQuad], wNow[column], sum);
       }
   }
@@ -280,18 +280,18 @@ void TileProduct::multiply(Value part, int64_t count) {
 }
 
 void TileProduct::storeSums() {
-  for (int64_t row = 0; row < shape.ownRows; ++row)
+  for (int64_t row = 0; row < shape.threadRows; ++row)
     for (int64_t group = 0; group < shape.groups(); ++group) {
-      Value place = b.add(b.mul(b.add(ownRow, row * shape.laneRows()), shape.stride()), b.add(ownColumn, group * kWarp));
-      b.storeMany(ArrayRef(sums).slice(row * shape.ownColumns + group * shape.together(), shape.together()), b.at(shared, place, f32));
+      Value offset = b.add(b.mul(b.add(ownRow, row * shape.laneRows()), shape.stride()), b.add(ownColumn, group * kWarp));
+      b.storeMany(ArrayRef(sums).slice(row * shape.threadColumns + group * shape.together(), shape.together()), b.at(shared, offset, f32));
     }
 }
 
 Value TileProduct::run() {
   assert(shape.isPossible());
-  b.setBlocksTogether(shape.blocks - operands.ofBytes); // the words that wait for their stage are in registers
+  b.setBlocksPerMultiprocessor(shape.blocks - operands.ofBytes); // the words that wait for their stage are in registers
   shared = b.shared(b.getI8Type(), shape.sharedBytes());
-  placeThread();
+  locateThread();
   findWeights();
   findX();
   fillFirst();
@@ -300,7 +300,7 @@ Value TileProduct::run() {
   loadRows(shared, 0);
   loadColumns(shared, 0);
   b.holdReads();
-  sums.assign(shape.ownRows * shape.ownColumns, b.f32(0));
+  sums.assign(shape.threadRows * shape.threadColumns, b.f32(0));
   current = shared, free = stage(b.i64(shape.stages() - 1));
   int64_t whole = depth / shape.part;
   if (whole) {
@@ -316,7 +316,7 @@ Value TileProduct::run() {
       }
       current = values[0], free = values[1];
     };
-    take(b.writtenOutLoop(b.i64(0), b.i64(whole), 1, carried(), [&](Value part, ValueRange values) {
+    take(b.loopWithoutUnrolling(b.i64(0), b.i64(whole), 1, carried(), [&](Value part, ValueRange values) {
       take(values);
       multiply(part, shape.part);
       return carried();

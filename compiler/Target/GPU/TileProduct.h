@@ -6,20 +6,20 @@
 
 namespace xf::gpu {
 
-/// A thread owns `ownRows` x `ownColumns` elements of a tile. A warp is 4 rows of 8 threads, or one row of 32 if `ownColumns` is no multiple
+/// A thread owns `threadRows` x `threadColumns` elements of a tile. A warp is 4 rows of 8 threads, or one row of 32 if `threadColumns` is no multiple
 /// of 4. Operands come to shared memory in parts of `part` k.
 struct TileShape {
-  int64_t rows, columns, ownRows, ownColumns, part;
+  int64_t rows, columns, threadRows, threadColumns, part;
   int64_t blocks; // of a multiprocessor, which share its registers
 
-  constexpr int64_t threads() const { return rows / ownRows * (columns / ownColumns); }
-  constexpr int64_t laneRows() const { return ownColumns % 4 ? 1 : 4; }
+  constexpr int64_t threads() const { return rows / threadRows * (columns / threadColumns); }
+  constexpr int64_t laneRows() const { return threadColumns % 4 ? 1 : 4; }
   constexpr int64_t laneColumns() const { return kWarp / laneRows(); }
   /// Columns of a thread that are neighbours, and how many such groups it has.
-  constexpr int64_t together() const { return ownColumns % 4 ? 1 : 4; }
-  constexpr int64_t groups() const { return ownColumns / together(); }
-  constexpr int64_t warpRows() const { return laneRows() * ownRows; }
-  constexpr int64_t warpColumns() const { return laneColumns() * ownColumns; }
+  constexpr int64_t together() const { return threadColumns % 4 ? 1 : 4; }
+  constexpr int64_t groups() const { return threadColumns / together(); }
+  constexpr int64_t warpRows() const { return laneRows() * threadRows; }
+  constexpr int64_t warpColumns() const { return laneColumns() * threadColumns; }
   /// Of the sums in shared memory: two rows that 16 lanes each access share no bank.
   constexpr int64_t stride() const { return columns + codegen::kLanes; }
 

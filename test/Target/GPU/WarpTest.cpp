@@ -63,9 +63,9 @@ TEST(Warp, ExchangesStayOutsideOfBranches) {
       b.ifThen(b.less(b.lane(), b.i64(5)), [&] { b.store(result, b.at(b.data(0), b.lane(), b.getF32Type())); });
     });
   };
-  auto other = valueOf([](gpu::GpuBuilder &b) { return b.exchange(b.narrow(b.thread()), 1); });
+  auto other = valueOf([](gpu::GpuBuilder &b) { return b.shuffleXor(b.narrow(b.thread()), 1); });
   auto third = valueOf([](gpu::GpuBuilder &b) { return b.fromLane(b.narrow(b.thread()), 3); });
-  auto greatest = valueOf([](gpu::GpuBuilder &b) { return b.greatestOfWarp(b.narrow(b.sub(b.thread(), 40))); });
+  auto greatest = valueOf([](gpu::GpuBuilder &b) { return b.warpMax(b.narrow(b.sub(b.thread(), 40))); });
   auto few = valueOf([](gpu::GpuBuilder &b) { return b.ballot(b.less(b.thread(), b.i64(3))); });
   for (int lane = 0; lane < gpu::kWarp; ++lane) {
     bool stores = lane < 5;

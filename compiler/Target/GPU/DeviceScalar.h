@@ -1,6 +1,6 @@
 // A kernel's values with operators, for arithmetic that the runtime's headers state for the host and for kernels (xf_log.h, xf_exp.h, xf_mix.h).
-#ifndef XF_COMPILER_TARGET_GPU_DEVICENUMBER_H
-#define XF_COMPILER_TARGET_GPU_DEVICENUMBER_H
+#ifndef XF_COMPILER_TARGET_GPU_DEVICESCALAR_H
+#define XF_COMPILER_TARGET_GPU_DEVICESCALAR_H
 
 #include "compiler/Target/GPU/GpuBuilder.h"
 
@@ -34,4 +34,4 @@ struct Word {
 
 } // namespace xf::gpu
 
-#endif // XF_COMPILER_TARGET_GPU_DEVICENUMBER_H
+#endif // XF_COMPILER_TARGET_GPU_DEVICESCALAR_H
