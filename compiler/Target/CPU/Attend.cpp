@@ -36,7 +36,7 @@ void AttendTasks::emit() {
     Value rows = b.size(q, 0), sentences = order.sort(rows, [&](Value row) { return stateRow(op.getK(), row); });
     b.ifElse(b.less(rows, b.mul(sentences, 2)), alone, [&] { emitBeams(); });
   };
-  if (words || (together == 1 && !mayShareStates(op)))
+  if (int16 || (together == 1 && !mayShareStates(op)))
     return positions();
   b.ifElse(b.equal(b.size(q, 2), b.i64(1)), step, positions);
 }

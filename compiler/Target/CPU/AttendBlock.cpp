@@ -36,14 +36,14 @@ AttendScratch::AttendScratch(AttendOp op, ModuleOp root, int64_t tileRows)
   context = rows * stripRow;
   query = context + rows * contextRow;
   order = query + rows * queryRow;
-  words = order + llvm::alignTo(SentenceOrder::words(sorted), kLanes);
-  total = words + (suitsWords(op) ? AttendWords::Scratch(op).total : 0);
+  int16 = order + llvm::alignTo(SentenceOrder::words(sorted), kLanes);
+  total = int16 + (suitsInt16(op) ? AttendInt16::Scratch(op).total : 0);
 }
 
 /// The factors that `isa` multiplies.
 static Factor factorOf(Isa isa, AttendOp op) {
   Type element = typeOf(op.getQ()).getElementType();
-  return attendsByWords(isa, op) ? Factor::i16 : factorOf(element, element);
+  return attendsInInt16(isa, op) ? Factor::i16 : factorOf(element, element);
 }
 
 AttendBlocks::AttendBlocks(KernelBuilder &b, AttendOp op, const KernelRequest &request)
@@ -59,7 +59,7 @@ AttendBlocks::AttendBlocks(KernelBuilder &b, AttendOp op, const KernelRequest &r
     reciprocals = b.stack(b.getF32Type(), mostRows(tileRows));
   if (factor == Factor::i16) {
     queryScales = b.stack(b.getF32Type(), tileRows);
-    words.emplace(b, op, b.at(b.scratch(), layout.words, b.getF32Type()));
+    int16.emplace(b, op, b.at(b.scratch(), layout.int16, b.getF32Type()));
   }
 }
 
@@ -125,17 +125,17 @@ Value AttendBlocks::findBegin(const Block &block, Value end) {
   return b.sub(first, b.rem(first, b.i64(kLanes)));
 }
 
-/// The block's keys and values as words.
-void AttendBlocks::takeWords(Block &block) {
+/// The block's keys and values as int16.
+void AttendBlocks::quantizeStates(Block &block) {
   Value head = b.add(b.mul(block.batch, heads / ratio), b.div(block.head, ratio));
-  words->take(head, block.keys, block.values, keyCount);
-  block.keys = words->keys();
-  block.values = words->values();
+  int16->quantize(head, block.keys, block.values, keyCount);
+  block.keys = int16->keys();
+  block.values = int16->values();
 }
 
 void AttendBlocks::emitBlock(Block block, const Block *next) {
-  if (words)
-    takeWords(block);
+  if (int16)
+    quantizeStates(block);
   Keys seen;
   seen.end = findEnds(block);
   seen.begin = findBegin(block, seen.end);
@@ -165,11 +165,11 @@ Value AttendBlocks::emitSoftmax(const Block &block, Value row, const Keys &seen,
     end = b.max(end, seen.begin);
   Value width = b.mul(panels, kLanes);
   std::optional<AttendScores::Scales> scales;
-  if (words)
-    scales = {b.load(b.getF32Type(), queryScale(row)), words->keyScales()};
+  if (int16)
+    scales = {b.load(b.getF32Type(), queryScale(row)), int16->keyScales()};
   AttendScores::Row made = scores.emit({strip(row), seen.begin, end, scales}, width, query(block, row));
-  if (words)
-    made.reciprocal = b.create<arith::MulFOp>(made.reciprocal, words->takeExponentials(strip(row), seen.begin, end, width));
+  if (int16)
+    made.reciprocal = b.create<arith::MulFOp>(made.reciprocal, int16->quantizeExponentials(strip(row), seen.begin, end, width));
   storeProbabilities(block, row);
   if (reciprocals)
     b.store(made.reciprocal, reciprocal(row));
@@ -203,11 +203,12 @@ void AttendBlocks::multiplyKeys(const Block &block, const Block *next, const Key
   Value firstPanel = b.div(seen.begin, kLanes), panels = b.sub(b.ceilDiv(seen.end, kLanes), firstPanel), depth = b.i64(width / group);
   auto fromFirst = [&](Value keys) { return b.at(keys, b.mul(firstPanel, width * kLanes), element); };
   Value copy = b.at(b.scratch(), layout.query, b.getF32Type()), keys = fromFirst(block.keys), products = b.at(b.scratch(), seen.begin, b.getF32Type());
-  bool isCopied = words || block.kind != Queries::ofPositions || request.access.lastStride[q] != 1;
+  bool isCopied = int16 || block.kind != Queries::ofPositions || request.access.lastStride[q] != 1;
   if (isCopied)
     copyQueries(block, copy);
-  if (words)
-    b.loop(b.i64(0), block.rows, 1, [&](Value row) { b.store(words->takeQuery(b.at(copy, b.mul(row, layout.queryRow), element)), queryScale(row)); });
+  if (int16)
+    b.loop(b.i64(0), block.rows, 1,
+           [&](Value row) { b.store(int16->quantizeQuery(b.at(copy, b.mul(row, layout.queryRow), element)), queryScale(row)); });
   if (block.kind == Queries::ofHeads) {
     emitHeadProduct(b, {.kind = {factor},
                         .heads = together,
@@ -246,7 +247,7 @@ void AttendBlocks::multiplyValues(const Block &block, const Block *next, std::op
   context.start = isInPlace ? rowAddress(out, f32, block, context.firstRow) : b.at(b.scratch(), layout.context, f32);
   context.stride = isInPlace ? b.stride(out, 2) : b.i64(layout.contextRow);
   PanelKind kind{.factor = factor, .pitch = roundUp(valueWidth) / kLanes};
-  Value count = b.sub(seen.end, seen.begin), panels = b.i64(kind.pitch), depth = words ? b.ceilDiv(count, group) : b.div(count, group);
+  Value count = b.sub(seen.end, seen.begin), panels = b.i64(kind.pitch), depth = int16 ? b.ceilDiv(count, group) : b.div(count, group);
   auto fromFirst = [&](Value values) { return b.at(values, b.mul(seen.begin, layout.contextRow), element); };
   auto powers = [&](Value row) { return b.at(strip(row), seen.begin, element); };
   if (block.kind == Queries::ofHeads && !onlyRow) {
@@ -280,7 +281,7 @@ void AttendBlocks::multiplyValues(const Block &block, const Block *next, std::op
   }
   if (isInPlace)
     return;
-  if (group > 1 && !words)
+  if (group > 1 && !int16)
     b.ifThen(b.less(b.mul(depth, group), count), [&] { addHalfWord(block, context, b.sub(seen.end, 1)); });
   storeContext(block, context);
 }
@@ -299,8 +300,8 @@ void AttendBlocks::storeContext(const Block &block, const Context &context) {
     Value from = b.at(context.start, b.mul(row, context.stride), f32), to = rowAddress(out, result, block, b.add(context.firstRow, row));
     Value factor = reciprocals ? b.splat(b.load(f32, reciprocal(b.add(context.firstRow, row)))) : Value();
     forChunks(b, b.i64(valueWidth), [&](Value offset, Value count) {
-      Value sums = b.loadVector(words ? b.getI32Type() : f32, b.at(from, offset, f32));
-      if (words)
+      Value sums = b.loadVector(int16 ? b.getI32Type() : f32, b.at(from, offset, f32));
+      if (int16)
         sums = b.create<arith::SIToFPOp>(b.vectorOf(f32), sums);
       if (factor)
         sums = b.create<arith::MulFOp>(sums, factor);
@@ -322,8 +323,8 @@ void AttendBlocks::addHalfWord(const Block &block, const Context &context, Value
     auto power = arithmetic.loadRow(b.at(strip(number), last, element), /*count=*/1);
     for (int64_t column = 0; column < layout.contextRow; column += kLanes) {
       Value place = b.at(context.start, b.add(b.mul(row, layout.contextRow), column), f32);
-      auto words = arithmetic.loadPanel(b.at(values, b.add(b.mul(last, layout.contextRow), column * group), element), /*count=*/1);
-      b.storeVector(arithmetic.multiplyAdd(power, words, b.loadVector(f32, place)), place);
+      auto panelWords = arithmetic.loadPanel(b.at(values, b.add(b.mul(last, layout.contextRow), column * group), element), /*count=*/1);
+      b.storeVector(arithmetic.multiplyAdd(power, panelWords, b.loadVector(f32, place)), place);
     }
   });
 }
@@ -343,11 +344,11 @@ void AttendBlocks::storeProbabilities(const Block &block, Value row) {
 /// A row to which the mask leaves no key: all keys get the same probability.
 void AttendBlocks::emitRowWithoutKeys(const Block &block, Value row) {
   Value probability = scores.rowWithoutKeys(keyCount);
-  Type stored = words ? b.getF32Type() : element;
-  Value each = words ? b.f32(1) : reciprocals ? narrowToBF16(b, b.f32(1)) : probability;
+  Type stored = int16 ? b.getF32Type() : element;
+  Value each = int16 ? b.f32(1) : reciprocals ? narrowToBF16(b, b.f32(1)) : probability;
   b.loop(b.i64(0), keyCount, kLanes, [&](Value offset) { b.storeVector(b.splat(each), b.at(strip(row), offset, stored)); });
-  if (words)
-    probability = b.create<arith::MulFOp>(probability, words->takeExponentials(strip(row), b.i64(0), keyCount, keyCount));
+  if (int16)
+    probability = b.create<arith::MulFOp>(probability, int16->quantizeExponentials(strip(row), b.i64(0), keyCount, keyCount));
   if (reciprocals)
     b.store(probability, reciprocal(row));
   storeProbabilities(block, row);

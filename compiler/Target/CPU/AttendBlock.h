@@ -4,12 +4,12 @@
 // that neither the rows beside it nor keys before its own first or behind its own end change its bits.
 //
 // With factors of bf16 the strip holds exponentials, and the context is divided by their sum when it is stored. Where bf16 is multiplied as
-// words, the exponentials are words, too (AttendWords).
+// int16, the exponentials are int16, too (AttendInt16).
 #ifndef XF_COMPILER_TARGET_CPU_ATTENDBLOCK_H
 #define XF_COMPILER_TARGET_CPU_ATTENDBLOCK_H
 
+#include "compiler/Target/CPU/AttendInt16.h"
 #include "compiler/Target/CPU/AttendScores.h"
-#include "compiler/Target/CPU/AttendWords.h"
 #include "compiler/Target/CPU/SentenceOrder.h"
 #include "compiler/Target/CPU/Tiles.h"
 
@@ -24,7 +24,7 @@ bool mayShareStates(mlir::xf::AttendOp op);
 struct AttendScratch {
   AttendScratch(mlir::xf::AttendOp op, mlir::ModuleOp root, int64_t tileRows);
   int64_t sorted; // the most rows that are to be sorted by their sentences
-  int64_t stripRow, contextRow, queryRow, context, query, order, words, total;
+  int64_t stripRow, contextRow, queryRow, context, query, order, int16, total;
 };
 
 struct AttendBlocks {
@@ -33,7 +33,7 @@ struct AttendBlocks {
   AttendBlocks(KernelBuilder &b, mlir::xf::AttendOp op, const KernelRequest &request);
 
   /// The queries of a block: one head's from position `first` on; or, where rows have one query, those of a few heads from `head` on, or
-  /// one head's of a few rows with the same keys and values, which follow place `batch` in the order of sentences.
+  /// one head's of a few rows with the same keys and values, which follow index `batch` in the order of sentences.
   enum class Queries { ofPositions, ofHeads, ofBeams };
   struct Block {
     Queries kind;
@@ -66,8 +66,8 @@ struct AttendBlocks {
   Value start;       // with spans: the first position of the block's sentence
   Value ends;        // address of the rows' ends of keys, if they differ
   Value reciprocals; // address of those of the rows' sums, if the context is still to be multiplied by them
-  std::optional<AttendWords> words;
-  Value queryScales; // with words: address of the rows' scales
+  std::optional<AttendInt16> int16;
+  Value queryScales; // with int16: address of the rows' scales
 
 private:
   Value headStart(unsigned view, Value tensor, const Block &block);
@@ -78,7 +78,7 @@ private:
     Value begin, end;
   };
   Value findBegin(const Block &block, Value end);
-  void takeWords(Block &block);
+  void quantizeStates(Block &block);
   /// `next`: the following block, of which as much is prefetched meanwhile, line by line (a burst of requests would wait for itself); or null.
   void multiplyKeys(const Block &block, const Block *next, const Keys &seen);
   void multiplyValues(const Block &block, const Block *next, std::optional<Value> onlyRow, const Keys &seen);

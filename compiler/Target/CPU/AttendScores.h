@@ -16,7 +16,7 @@ struct Query {
 };
 
 /// Masked keys get exactly 0, as if their score were -inf: that is what any large negative fill gives, as soon as one
-/// key is allowed. A moderate fill takes part in the softmax as the number that it is, with all keys.
+/// key is allowed. A moderate fill takes part in the softmax as the value that it is, with all keys.
 class AttendScores {
 public:
   AttendScores(KernelBuilder &b, mlir::xf::AttendOp op, const KernelRequest &request);
@@ -38,7 +38,7 @@ public:
   struct Scales {
     mlir::Value query, keys;
   };
-  /// A query's products at `row`, with keys from `begin`, a multiple of 16, to `end`. Products of words (AttendWords) are i32, and have scales.
+  /// A query's products at `row`, with keys from `begin`, a multiple of 16, to `end`. Products of int16 (AttendInt16) are i32, and have scales.
   struct Products {
     mlir::Value row, begin, end;
     std::optional<Scales> scales;

@@ -1,5 +1,5 @@
 // From a kernel op to its kernel: which emitter, for which instruction sets, with how much scratch.
-#include "compiler/Target/CPU/AttendWords.h"
+#include "compiler/Target/CPU/AttendInt16.h"
 #include "compiler/Target/CPU/KernelEmitters.h"
 #include "compiler/Target/CPU/Tiles.h"
 
@@ -57,14 +57,14 @@ static SmallVector<Isa> factorIsas(Operation *op) {
   Factor factor = factorOf(elementOf(0), elementOf(1));
   auto choose = dyn_cast<ChooseOp>(op);
   auto attend = dyn_cast<AttendOp>(op);
-  if (factor == Factor::i8 || (choose && !(choose.getScreen().empty() && choose.getWords().empty())) || (attend && suitsWords(attend)))
+  if (factor == Factor::i8 || (choose && !(choose.getScreen().empty() && choose.getWords().empty())) || (attend && suitsInt16(attend)))
     isas = {Isa::baseline, Isa::avx2, Isa::avx2_vnni, Isa::avx512, Isa::avx512_vnni};
   if (factor == Factor::bf16)
     isas.push_back(Isa::avx512_bf16);
   return isas;
 }
 
-/// Whether a region rounds numbers to bf16.
+/// Whether a region rounds values to bf16.
 static bool narrowsToBF16(Operation *op) {
   return op->walk([](arith::TruncFOp narrow) { return narrow.getType().isBF16() ? WalkResult::interrupt() : WalkResult::advance(); })
       .wasInterrupted();

@@ -88,7 +88,7 @@ std::unique_ptr<llvm::TargetMachine> makeTargetMachine(std::string &error) {
       triple, "x86-64-v2", "", options, llvm::Reloc::PIC_, llvm::CodeModel::Small, llvm::CodeGenOptLevel::Default));
 }
 
-/// With fast-dpwssd a product of words stays one instruction: otherwise LLVM makes two of it, for the sake of latency.
+/// With fast-dpwssd a product of int16 stays one instruction: otherwise LLVM makes two of it, for the sake of latency.
 static constexpr llvm::StringRef kVnni512 = ",+avx512vnni,+fast-dpwssd", kVnni256 = "+avxvnni,+fast-dpwssd";
 
 /// Gives each function the attributes of its instruction set.

@@ -2,7 +2,7 @@
 #ifndef XF_TEST_TARGET_CPU_KERNELHARNESS_H
 #define XF_TEST_TARGET_CPU_KERNELHARNESS_H
 
-#include "compiler/Target/CPU/AttendWords.h"
+#include "compiler/Target/CPU/AttendInt16.h"
 #include "compiler/Target/CPU/Kernels.h"
 #include "compiler/Target/CPU/Lower.h"
 #ifdef XF_TEST_GPU_KERNELS
@@ -68,7 +68,7 @@ inline std::vector<Isa> runnableIsas(mlir::Operation *op) {
 }
 
 /// Whether attention `op` multiplies words.
-inline bool takesWords(Isa isa, mlir::Operation *op) { return attendsByWords(isa, mlir::cast<mlir::xf::AttendOp>(op)); }
+inline bool takesWords(Isa isa, mlir::Operation *op) { return attendsInInt16(isa, mlir::cast<mlir::xf::AttendOp>(op)); }
 #endif // XF_TEST_GPU_KERNELS
 
 /// A module and kernels made from ops in it.

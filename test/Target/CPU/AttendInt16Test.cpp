@@ -1,4 +1,4 @@
-// Attention of bf16 that is multiplied in words: what becomes of large and small rows, of rows that are no numbers, and of many keys.
+// Attention of bf16 that is multiplied in int16: what becomes of large and small rows, of rows that are no numbers, and of many keys.
 #include "test/Target/CPU/SoftmaxReference.h"
 
 using namespace xf::cpu;
@@ -60,7 +60,7 @@ void scale(std::vector<float> &numbers, float factor) {
     x *= factor;
 }
 
-/// The kernels that take words, each compiled from `text`.
+/// The kernels that take int16, each compiled from `text`.
 std::map<Isa, Kernel> kernels(int64_t keys, bool causal) {
   KernelHarness harness(text(keys, causal));
   auto op = harness.find<mlir::xf::AttendOp>();
@@ -73,7 +73,7 @@ std::map<Isa, Kernel> kernels(int64_t keys, bool causal) {
 }
 
 /// Powers of two change no bit but exponents, whatever their size.
-TEST(AttendWordsTest, MagnitudesDoNotMatter) {
+TEST(AttendInt16Test, MagnitudesDoNotMatter) {
   for (auto &[isa, kernel] : kernels(64, false)) {
     Factors factors(20, 37);
     std::vector<float> context = factors.run(kernel);
@@ -89,7 +89,7 @@ TEST(AttendWordsTest, MagnitudesDoNotMatter) {
 }
 
 /// A value far larger than the others is as exact as its share, and leaves the others' keys their shares; keys are apart, too.
-TEST(AttendWordsTest, RowsHaveScalesOfTheirOwn) {
+TEST(AttendInt16Test, RowsHaveScalesOfTheirOwn) {
   for (auto &[isa, kernel] : kernels(64, false)) {
     Factors factors(20, 37);
     for (int64_t x = 0; x < kValueWidth; ++x)
@@ -109,7 +109,7 @@ TEST(AttendWordsTest, RowsHaveScalesOfTheirOwn) {
 }
 
 /// What is no number, or infinite, makes NaN of what it reaches, and of nothing else.
-TEST(AttendWordsTest, WhatIsNotFiniteStaysWhereItIs) {
+TEST(AttendInt16Test, WhatIsNotFiniteStaysWhereItIs) {
   for (auto &[isa, kernel] : kernels(64, true)) {
     Factors clean(30, 30);
     std::vector<float> context = clean.run(kernel);
@@ -128,7 +128,7 @@ TEST(AttendWordsTest, WhatIsNotFiniteStaysWhereItIs) {
 }
 
 /// The largest sums that there can be: all factors as large as their row's largest, all signs equal.
-TEST(AttendWordsTest, ManyKeys) {
+TEST(AttendInt16Test, ManyKeys) {
   for (auto &[isa, kernel] : kernels(4096, false)) {
     Factors same(3, 4096), other(3, 4096);
     same.q.assign(same.q.size(), 1.9921875f), same.k.assign(same.k.size(), 1.9921875f), same.v.assign(same.v.size(), -1.9921875f);
