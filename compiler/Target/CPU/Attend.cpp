@@ -136,8 +136,8 @@ void AttendTasks::appendOne(const Block &block, Value tensor, Layout layout) {
   AppendOp append = appendedBy(op, tensor);
   if (!append)
     return;
-  auto placeOf = [&](unsigned view) { return Place{view, request.access.lastStride[view]}; };
-  Place from = placeOf(request.appendedOf(tensor)), to = placeOf(request.viewOf(tensor));
+  auto accessOf = [&](unsigned view) { return TensorAccess{view, request.access.lastStride[view]}; };
+  TensorAccess from = accessOf(request.appendedOf(tensor)), to = accessOf(request.viewOf(tensor));
   to.past = request.pastOf(tensor);
   b.loop(b.i64(0), b.i64(block.kind == Queries::ofHeads ? together : 1), 1, [&](Value i) {
     appendHead(b, append.getX().getType(), from, to, layout, block.batch, b.add(block.head, i));

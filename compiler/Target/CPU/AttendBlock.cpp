@@ -14,7 +14,7 @@ namespace xf::cpu {
 static int64_t roundUp(int64_t n) { return llvm::alignTo(n, kLanes); }
 
 /// The most rows of a block: a tile's, or heads.
-static int64_t mostRows(int64_t tileRows) { return std::max(tileRows, kMostHeads); }
+static int64_t maxRows(int64_t tileRows) { return std::max(tileRows, kMaxHeads); }
 
 static int64_t largestSize(Value tensor, unsigned d, ModuleOp root) {
   auto type = typeOf(tensor);
@@ -28,7 +28,7 @@ bool mayShareStates(AttendOp op) {
 
 AttendScratch::AttendScratch(AttendOp op, ModuleOp root, int64_t tileRows)
     : sorted(mayShareStates(op) ? largestSize(op.getQ(), 0, root) : 0) {
-  int64_t rows = mostRows(tileRows);
+  int64_t rows = maxRows(tileRows);
   // A row length off powers of two, with which rows would share cache sets.
   stripRow = roundUp(largestSize(op.getK(), 2, root)) + kLanes;
   contextRow = roundUp(typeOf(op.getV()).getDimSize(3));
@@ -54,9 +54,9 @@ AttendBlocks::AttendBlocks(KernelBuilder &b, AttendOp op, const KernelRequest &r
       q(request.viewOf(op.getQ())), k(request.viewOf(op.getK())), v(request.viewOf(op.getV())), out(request.resultView()),
       width(typeOf(op.getQ()).getDimSize(3)), valueWidth(typeOf(op.getV()).getDimSize(3)),
       heads(typeOf(op.getQ()).getDimSize(1)), ratio(heads / typeOf(op.getK()).getDimSize(1)),
-      together(headsTogether(b.isa(), heads, ratio, width)), keyCount(b.size(k, 2)), ends(b.stack(b.i64Type(), mostRows(tileRows))) {
+      together(headsTogether(b.isa(), heads, ratio, width)), keyCount(b.size(k, 2)), ends(b.stack(b.i64Type(), maxRows(tileRows))) {
   if (factor != Factor::f32)
-    reciprocals = b.stack(b.getF32Type(), mostRows(tileRows));
+    reciprocals = b.stack(b.getF32Type(), maxRows(tileRows));
   if (factor == Factor::i16) {
     queryScales = b.stack(b.getF32Type(), tileRows);
     int16.emplace(b, op, b.at(b.scratch(), layout.int16, b.getF32Type()));
@@ -190,12 +190,12 @@ void AttendBlocks::copyQueries(const Block &block, Value target) {
 
 /// Bytes from one address to another.
 static Value bytesBetween(CodeBuilder &b, Value from, Value to) {
-  auto number = [&](Value address) { return b.create<LLVM::PtrToIntOp>(b.getI64Type(), address); };
-  return b.sub(number(to), number(from));
+  auto toInteger = [&](Value address) { return b.create<LLVM::PtrToIntOp>(b.getI64Type(), address); };
+  return b.sub(toInteger(to), toInteger(from));
 }
 
 /// Makes a product prefetch meanwhile panels as deep as its own, which begin at `start`.
-static void fetchMeanwhile(CodeBuilder &b, ProductOperands &operands, Value start) {
+static void prefetchNext(CodeBuilder &b, ProductOperands &operands, Value start) {
   operands.ahead = start, operands.aheadPanel = b.mul(operands.depth, kLineBytes), operands.aheadStep = b.i64(kLineBytes);
 }
 
@@ -235,7 +235,7 @@ void AttendBlocks::multiplyKeys(const Block &block, const Block *next, const Key
                            .depth = depth,
                            .panels = panels};
   if (next)
-    fetchMeanwhile(b, operands, fromFirst(next->keys));
+    prefetchNext(b, operands, fromFirst(next->keys));
   callBlockProduct(b, operands, {factor});
 }
 
@@ -249,12 +249,12 @@ void AttendBlocks::multiplyValues(const Block &block, const Block *next, std::op
   PanelKind kind{.factor = factor, .pitch = roundUp(valueWidth) / kLanes};
   Value count = b.sub(seen.end, seen.begin), panels = b.i64(kind.pitch), depth = int16 ? b.ceilDiv(count, group) : b.div(count, group);
   auto fromFirst = [&](Value values) { return b.at(values, b.mul(seen.begin, layout.contextRow), element); };
-  auto powers = [&](Value row) { return b.at(strip(row), seen.begin, element); };
+  auto exponentials = [&](Value row) { return b.at(strip(row), seen.begin, element); };
   if (block.kind == Queries::ofHeads && !onlyRow) {
     emitHeadProduct(b, {.kind = kind,
                         .heads = together,
                         .ratio = ratio,
-                        .a = powers(b.i64(0)),
+                        .a = exponentials(b.i64(0)),
                         .aStride = stripStride(),
                         .b = fromFirst(block.values),
                         .headStride = b.stride(v, 1),
@@ -267,7 +267,7 @@ void AttendBlocks::multiplyValues(const Block &block, const Block *next, std::op
   } else {
     Value values = valuesOf(block, context.firstRow);
     ProductOperands operands{.rows = context.rows,
-                             .a = powers(context.firstRow),
+                             .a = exponentials(context.firstRow),
                              .lda = b.i64(stripStride()),
                              .b = fromFirst(values),
                              .panelStride = b.i64(kLanes * group),
@@ -276,7 +276,7 @@ void AttendBlocks::multiplyValues(const Block &block, const Block *next, std::op
                              .depth = depth,
                              .panels = panels};
     if (next)
-      fetchMeanwhile(b, operands, fromFirst(next->values));
+      prefetchNext(b, operands, fromFirst(next->values));
     callBlockProduct(b, operands, kind);
   }
   if (isInPlace)
@@ -319,12 +319,12 @@ void AttendBlocks::addHalfWord(const Block &block, const Context &context, Value
   FactorArithmetic arithmetic(b, factor);
   Type f32 = b.getF32Type();
   b.loop(b.i64(0), context.rows, 1, [&](Value row) {
-    Value number = b.add(context.firstRow, row), values = valuesOf(block, number);
-    auto power = arithmetic.loadRow(b.at(strip(number), last, element), /*count=*/1);
+    Value blockRow = b.add(context.firstRow, row), values = valuesOf(block, blockRow);
+    auto exponential = arithmetic.loadRow(b.at(strip(blockRow), last, element), /*count=*/1);
     for (int64_t column = 0; column < layout.contextRow; column += kLanes) {
-      Value place = b.at(context.start, b.add(b.mul(row, layout.contextRow), column), f32);
+      Value address = b.at(context.start, b.add(b.mul(row, layout.contextRow), column), f32);
       auto panelWords = arithmetic.loadPanel(b.at(values, b.add(b.mul(last, layout.contextRow), column * group), element), /*count=*/1);
-      b.storeVector(arithmetic.multiplyAdd(power, panelWords, b.loadVector(f32, place)), place);
+      b.storeVector(arithmetic.multiplyAdd(exponential, panelWords, b.loadVector(f32, address)), address);
     }
   });
 }

@@ -19,7 +19,7 @@ Value AttendScores::uniformOffset(AtOp at, unsigned d, Value emitted) {
   return b.mul(emitted, b.stride(view, d));
 }
 
-/// The address of a read by the indices that are the same for all lanes; `varying` gets the numbers of the others.
+/// The address of a read by the indices that are the same for all lanes; `varying` gets the dimensions of the others.
 Value AttendScores::addressOf(RegionVectorizer &region, AtOp at, SmallVector<unsigned> &varying) {
   Value start = b.i64(0);
   for (auto [d, index] : llvm::enumerate(at.getIndices())) {
@@ -68,12 +68,12 @@ void AttendScores::loadTables(RegionVectorizer &scope, Region &region) {
     unsigned view = request.viewOf(at.getTensor());
     Value start = addressOf(inside, at, varying), stride = b.stride(view, *d);
     auto type = cast<RankedTensorType>(at.getTensor().getType());
-    int64_t size = type.getDimSize(*d), known = *d == type.getRank() - 1 ? request.access.lastStride[view] : ShapedType::kDynamic;
+    int64_t size = type.getDimSize(*d), constantStride = *d == type.getRank() - 1 ? request.access.lastStride[view] : ShapedType::kDynamic;
     SmallTable &table = tables[at];
     table.index = *d;
     for (int64_t first = 0; first < size; first += kLanes) {
       Value count = size - first < kLanes ? b.i64(size - first) : Value();
-      table.parts.push_back(b.loadStrided(b.getF32Type(), b.at(start, b.mul(stride, first), b.getF32Type()), known, stride, count));
+      table.parts.push_back(b.loadStrided(b.getF32Type(), b.at(start, b.mul(stride, first), b.getF32Type()), constantStride, stride, count));
     }
   });
 }

@@ -54,12 +54,12 @@ Value AttendScores::keysOfSentence(Value batch, Value keys) {
   RegionVectorizer region = scope(op.getMask(), {batch, b.i64(0), b.i64(0)});
   for (Value term : terms)
     emitUniform(region, term, op.getMask().getArgument(3));
-  Type word = b.getI16Type();
+  Type i16 = b.getI16Type();
   auto lastOf = [&](Value offset, Value count) {
     chunkStart = offset, chunkCount = count;
-    Value bits = b.create<LLVM::BitcastOp>(word, allowed(region, terms, offset));
-    Value behind = b.create<arith::ExtUIOp>(b.i64Type(), b.create<LLVM::CountLeadingZerosOp>(word, bits, /*is_zero_poison=*/false));
-    Value any = b.create<arith::CmpIOp>(arith::CmpIPredicate::ne, bits, b.create<arith::ConstantIntOp>(word, 0));
+    Value bits = b.create<LLVM::BitcastOp>(i16, allowed(region, terms, offset));
+    Value behind = b.create<arith::ExtUIOp>(b.i64Type(), b.create<LLVM::CountLeadingZerosOp>(i16, bits, /*is_zero_poison=*/false));
+    Value any = b.create<arith::CmpIOp>(arith::CmpIPredicate::ne, bits, b.create<arith::ConstantIntOp>(i16, 0));
     return b.create<arith::SelectOp>(any, b.sub(b.add(offset, kLanes), behind), b.i64(0)).getResult();
   };
   // From the last chunk, which may be short, to the first that has a key.
@@ -176,15 +176,15 @@ Value AttendScores::storeExponentials(const Products &products, Value shift, Val
   Value sums = accumulateChunks(b, products.begin, products.end, b.splatF32(0), [&](Value offset, Value count, Value before) {
     Value scores = scale ? b.create<arith::MulFOp>(loadProducts(products, offset), scale).getResult() : b.loadVector(f32, address(products.row, offset));
     Value difference = b.create<arith::SubFOp>(scores, shift);
-    Value powers = isNarrow ? shortBoundedExp(b, difference) : boundedExp(b, difference);
+    Value exponentials = isNarrow ? shortBoundedExp(b, difference) : boundedExp(b, difference);
     if (count && scale)
-      powers = b.create<arith::SelectOp>(b.firstLanes(count), powers, b.splatF32(0));
+      exponentials = b.create<arith::SelectOp>(b.firstLanes(count), exponentials, b.splatF32(0));
     // A vector's exponentials take half of the room of its scores: they end before those that are still to be read.
     if (isNarrow && !products.scales)
-      b.storeVector(narrowToBF16(b, powers), b.at(products.row, offset, b.getBF16Type()));
+      b.storeVector(narrowToBF16(b, exponentials), b.at(products.row, offset, b.getBF16Type()));
     else
-      b.storeVector(powers, address(products.row, offset));
-    return combine(b, ReduceKind::sum, powers, before);
+      b.storeVector(exponentials, address(products.row, offset));
+    return combine(b, ReduceKind::sum, exponentials, before);
   });
   return reduceLanes(b, ReduceKind::sum, sums);
 }
@@ -198,12 +198,12 @@ AttendScores::Row AttendScores::emit(const Products &products, Value width, cons
   Regions regions = regionsFor(query);
   // Without regions to evaluate, scores need not be stored: the largest is that of the largest product.
   bool isPlain = op.getBias().empty() && op.getScore().empty() && !exactFill && mask.keyTerms.empty() && op.getScale().convertToDouble() > 0;
-  Value most = isPlain ? largestProduct(products) : storeScores(products, regions, scaleLanes);
+  Value largest = isPlain ? largestProduct(products) : storeScores(products, regions, scaleLanes);
   tables.clear();
-  Value isNumber = b.create<arith::CmpFOp>(arith::CmpFPredicate::OGT, most, identity(b, ReduceKind::max, f32));
+  Value isNumber = b.create<arith::CmpFOp>(arith::CmpFPredicate::OGT, largest, identity(b, ReduceKind::max, f32));
   if (isPlain)
-    most = b.create<arith::MulFOp>(most, scale);
-  Value shift = b.splat(b.create<arith::SelectOp>(isNumber, most, b.f32(0)));
+    largest = b.create<arith::MulFOp>(largest, scale);
+  Value shift = b.splat(b.create<arith::SelectOp>(isNumber, largest, b.f32(0)));
   Value sum = storeExponentials(products, shift, isPlain ? scaleLanes : Value());
   // Scores that are NaN are not the largest, but make the sum NaN.
   Value any = b.create<arith::OrIOp>(isNumber, b.create<arith::CmpFOp>(arith::CmpFPredicate::UNO, sum, sum));
@@ -223,8 +223,8 @@ void AttendScores::finish(const Products &products, Value width, Value reciproca
     return;
   }
   b.loop(products.begin, used, kLanes, [&](Value offset) {
-    Value powers = b.loadVector(f32, address(products.row, offset));
-    b.storeVector(b.create<arith::MulFOp>(powers, b.splat(reciprocal)), address(products.row, offset));
+    Value exponentials = b.loadVector(f32, address(products.row, offset));
+    b.storeVector(b.create<arith::MulFOp>(exponentials, b.splat(reciprocal)), address(products.row, offset));
   });
   b.loop(used, width, kLanes, [&](Value offset) { b.storeVector(b.splatF32(0), address(products.row, offset)); });
 }

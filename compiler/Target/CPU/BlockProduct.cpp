@@ -42,14 +42,14 @@ public:
     if (widensRows(b.isa(), kind.factor))
       widened();
     else
-      dispatch({operands.a, operands.lda, operands.step, operands.depth, b.i64(0), operands.goesOn});
+      dispatch({operands.a, operands.lda, operands.step, operands.depth, b.i64(0), operands.accumulates});
   }
 
 private:
   /// A part of k: its rows, how many groups it has, and which is the first.
   struct Part {
     Value rows, rowStride, step, groups, first;
-    Value goesOn; // whether there is one in front of it
+    Value accumulates; // whether there is one in front of it
   };
 
   /// Part by part, widens rows to f32, with a zero behind an odd number of elements as in the panels, and multiplies them.
@@ -63,7 +63,7 @@ private:
       Value from = b.mul(first, group), length = b.min(b.i64(kWideGroups * group), b.sub(elements, from));
       widenRows(from, length, buffer, stride);
       kind.tail = 0;
-      dispatch({buffer, b.i64(stride), b.i64(1), count, first, b.create<arith::OrIOp>(operands.goesOn, b.less(b.i64(0), first))});
+      dispatch({buffer, b.i64(stride), b.i64(1), count, first, b.create<arith::OrIOp>(operands.accumulates, b.less(b.i64(0), first))});
     });
   }
 
@@ -108,7 +108,7 @@ private:
     Value lines = b.add(b.mul(firstPanel, operands.aheadPanel), b.mul(part.first, operands.aheadStep));
     ProductOperands ofTile = operands;
     ofTile.a = part.rows, ofTile.lda = part.rowStride, ofTile.step = part.step, ofTile.b = panel, ofTile.c = c, ofTile.depth = part.groups;
-    ofTile.ahead = b.at(operands.ahead, lines, b.getI8Type()), ofTile.goesOn = part.goesOn;
+    ofTile.ahead = b.at(operands.ahead, lines, b.getI8Type()), ofTile.accumulates = part.accumulates;
     auto kernel = getMicroKernel(b.module(), b.isa(), kind, rows, width);
     b.create<LLVM::CallOp>(kernel, inOrder(ofTile, ProductFunction::microKernel));
   }
@@ -150,15 +150,15 @@ int64_t largestTileRows(Operation *op, Factor factor) {
 
 /// The most blocks of rows that share the prefetches of the next panels: spread over the arithmetic of so many, they are slow enough for
 /// memory to keep up.
-static constexpr int64_t kMostShares = 16;
+static constexpr int64_t kMaxShares = 16;
 
 void shareAhead(CodeBuilder &b, ProductOperands &operands, const PanelsAhead &next, Value turn, Value turns) {
-  Value shares = b.min(turns, b.i64(kMostShares)), step = b.div(b.add(shares, next.stepBytes - 1), shares), run = b.mul(step, operands.depth);
+  Value shares = b.min(turns, b.i64(kMaxShares)), step = b.div(b.add(shares, next.stepBytes - 1), shares), run = b.mul(step, operands.depth);
   Value isBusy = b.both(b.less(turn, shares), next.isNeeded);
   // A block prefetches a run of each panel; of contiguous panels a single run, as long as these together.
-  Value share = b.create<arith::SelectOp>(next.isApart, run, b.mul(run, next.panels));
+  Value share = b.create<arith::SelectOp>(next.isStrided, run, b.mul(run, next.panels));
   operands.ahead = b.create<arith::SelectOp>(isBusy, b.at(next.start, b.mul(share, turn), b.getI8Type()), operands.b);
-  operands.aheadPanel = b.create<arith::SelectOp>(next.isApart, next.panelBytes, run);
+  operands.aheadPanel = b.create<arith::SelectOp>(next.isStrided, next.panelBytes, run);
   operands.aheadStep = b.create<arith::SelectOp>(isBusy, step, b.i64(0));
 }
 
@@ -169,8 +169,8 @@ void callBlockProduct(CodeBuilder &b, const ProductOperands &operands, const Pan
     all.ahead = all.b, all.aheadPanel = b.i64(0), all.aheadStep = b.i64(0);
   if (!all.step)
     all.step = b.i64(1);
-  if (!all.goesOn)
-    all.goesOn = b.falseValue();
+  if (!all.accumulates)
+    all.accumulates = b.falseValue();
   b.create<LLVM::CallOp>(function, inOrder(all, ProductFunction::block));
 }
 
@@ -178,7 +178,7 @@ void callBlockProduct(CodeBuilder &b, const ProductOperands &operands, const Pan
   PanelKind shared = kind;
   shared.streams = false, shared.isShared = true;
   // Where that changes no tile it is the same product.
-  if (!asksSeldom(b.isa(), largestTile(b.isa(), kind.factor).rows, shared))
+  if (!prefetchesRarely(b.isa(), largestTile(b.isa(), kind.factor).rows, shared))
     shared.isShared = false;
   if (!kind.streams && !shared.isShared)
     return callBlockProduct(b, operands, kind);

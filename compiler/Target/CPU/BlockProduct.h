@@ -35,7 +35,7 @@ int64_t largestTileRows(mlir::Operation *op, Factor factor);
 struct PanelsAhead {
   mlir::Value start, panels, isNeeded;
   /// Whether they are parts of panels, `panelBytes` apart. Otherwise they lie behind each other.
-  mlir::Value isApart, panelBytes;
+  mlir::Value isStrided, panelBytes;
   /// Bytes of a panel to prefetch for each position of the current product.
   int64_t stepBytes = kLineBytes;
 };

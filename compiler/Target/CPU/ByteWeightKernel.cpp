@@ -1,7 +1,7 @@
 // The innermost loops of a product of f32 rows with weights of bytes, which are made f32 in registers.
 //
 // Four bytes that stand together along k are one 32-bit word of a panel's lane. The byte of a position is put into its
-// word's upper quarter, which is one shuffle, shift or mask, and makes a signed number 2^24 times too large; the sums are
+// word's upper quarter, which is one shuffle, shift or mask, and makes a signed integer 2^24 times too large; the sums are
 // divided by that at the end. Powers of two change no rounding: as long as no sum exceeds 2^104, an element is the chain
 // of f32 multiply-adds, k ascending from +0, that it is with f32 weights, whatever the tile.
 #include "compiler/Target/CPU/MicroKernel.h"
@@ -24,11 +24,11 @@ public:
     for (int64_t i = 0; i < panels; ++i)
       panelStart.push_back(b.at(operands.b, b.mul(operands.panelStride, i), b.getI8Type()));
 
-    AheadFetcher ahead(b, operands, {Factor::i8_weights}, rows, panels);
+    Prefetcher prefetcher(b, operands, {Factor::i8_weights}, rows, panels);
     sums.assign(rows * panels, b.splatF32(0.0));
     SmallVector<Value> end = b.loop(b.i64(0), operands.depth, 1, rowPointers.carriedWith(sums), [&](Value k, ValueRange before) {
       rowPointers.take(before, sums);
-      ahead.fetch(k);
+      prefetcher.prefetch(k);
       step(k, kGroup);
       return rowPointers.carriedWith(sums);
     });
@@ -63,7 +63,7 @@ private:
   }
 
   /// Whether sums take more than half of the registers. LLVM would then load all positions' elements of the rows at once, and
-  /// spill them, if positions were written out.
+  /// spill them, if positions were unrolled.
   bool fillsRegisters() { return rows * panels > byRegisters(b.isa(), 2, 4, 16); }
 
   /// The same as a loop: a position's byte is its word's lowest when it is its turn.

@@ -13,8 +13,8 @@ struct Candidate {
   Value logit, token;
 };
 
-static Candidate candidateAt(CodeBuilder &b, Value values, Value tokens, Value place) {
-  return {b.load(b.getF32Type(), b.at(values, place, b.getF32Type())), b.load(b.getI32Type(), b.at(tokens, place, b.getI32Type()))};
+static Candidate candidateAt(CodeBuilder &b, Value values, Value tokens, Value index) {
+  return {b.load(b.getF32Type(), b.at(values, index, b.getF32Type())), b.load(b.getI32Type(), b.at(tokens, index, b.getI32Type()))};
 }
 
 static Value isBetter(CodeBuilder &b, const Candidate &x, const Candidate &y) {
@@ -36,7 +36,7 @@ Value worstOf(CodeBuilder &b, const CandidateList &list) {
   return b.load(b.getF32Type(), b.at(list.values, b.sub(list.wanted, 1), b.getF32Type()));
 }
 
-/// `void(ptr values, ptr tokens, i64 wanted, f32 logit, i32 token)`: from the last place on, each takes the candidate before it
+/// `void(ptr values, ptr tokens, i64 wanted, f32 logit, i32 token)`: from the last entry on, each takes the candidate before it
 /// if the offered one is better than that, else the offered one if it is better than its own.
 static LLVM::LLVMFuncOp getInsertion(ModuleOp module, Isa isa) {
   std::string name = ("xf.insert." + isaName(isa)).str();
@@ -47,14 +47,14 @@ static LLVM::LLVMFuncOp getInsertion(ModuleOp module, Isa isa) {
     Value values = b.argument(0), tokens = b.argument(1), wanted = b.argument(2);
     Candidate offered{b.argument(3), b.argument(4)};
     b.loop(b.i64(1), wanted, 1, [&](Value i) {
-      Value place = b.sub(wanted, i);
-      Candidate own = candidateAt(b, values, tokens, place), other = candidateAt(b, values, tokens, b.sub(place, 1));
+      Value index = b.sub(wanted, i);
+      Candidate own = candidateAt(b, values, tokens, index), other = candidateAt(b, values, tokens, b.sub(index, 1));
       Value moves = isBetter(b, offered, other), fits = isBetter(b, offered, own);
       auto choose = [&](Value first, Value second, Value third) -> Value {
         return b.create<arith::SelectOp>(moves, first, b.create<arith::SelectOp>(fits, second, third));
       };
-      b.store(choose(other.logit, offered.logit, own.logit), b.at(values, place, f32));
-      b.store(choose(other.token, offered.token, own.token), b.at(tokens, place, i32));
+      b.store(choose(other.logit, offered.logit, own.logit), b.at(values, index, f32));
+      b.store(choose(other.token, offered.token, own.token), b.at(tokens, index, i32));
     });
     b.ifThen(isBetter(b, offered, candidateAt(b, values, tokens, b.i64(0))), [&] {
       b.store(offered.logit, values);

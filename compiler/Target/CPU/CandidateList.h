@@ -1,4 +1,4 @@
-// The best few of many numbers, in memory.
+// The best few of many logits, in memory.
 #ifndef XF_COMPILER_TARGET_CPU_CANDIDATELIST_H
 #define XF_COMPILER_TARGET_CPU_CANDIDATELIST_H
 
@@ -6,17 +6,17 @@
 
 namespace xf::cpu {
 
-/// `wanted` places for a logit (f32) and its token (i32), largest logit first, of equal ones the lowest token; free places hold
+/// `wanted` entries for a logit (f32) and its token (i32), largest logit first, of equal ones the lowest token; free entries hold
 /// -inf and -1.
 struct CandidateList {
   mlir::Value values, tokens, wanted;
 };
 
-/// Empties the first `count` places, at least the `wanted` ones.
+/// Empties the first `count` entries, at least the `wanted` ones.
 void clearList(CodeBuilder &b, const CandidateList &list, mlir::Value count);
 /// The logit that another must exceed to get in; one that equals it gets in if its token is lower.
 mlir::Value worstOf(CodeBuilder &b, const CandidateList &list);
-/// Puts a logit in its place if it is better than the worst one.
+/// Inserts a logit if it is better than the worst one.
 void offer(CodeBuilder &b, const CandidateList &list, mlir::Value logit, mlir::Value token);
 
 } // namespace xf::cpu

@@ -5,7 +5,7 @@
 // maximum beats the worst of the list. When all threads have arrived they share the rows, add the blocks' sums in order
 // and join the lists, whose outcome does not depend on who had which columns.
 //
-// With copies of the weight in fewer bits few logits are computed: the best ones (ChooseFew.h), and if anybody asks for sums also
+// With copies of the weight in fewer bits few logits are computed: the best ones (ChooseFew.h), and if anybody requests sums also
 // those that weigh most in them (ChooseSums.h).
 #include "compiler/Target/CPU/ChooseFew.h"
 #include "compiler/Target/CPU/ChooseSums.h"
@@ -26,7 +26,7 @@ int64_t chooseScratchBytes(ChooseOp op) {
   return bytes;
 }
 
-/// The screens that are used where nobody asks for sums, and where somebody does.
+/// The screens that are used where nobody requests sums, and where somebody does.
 struct Screens {
   std::optional<ChooseScreen> ofBest, ofSums;
 };
@@ -35,14 +35,14 @@ static Screens findScreens(ChooseState &state) {
   ChooseOp op = state.op;
   KernelBuilder &b = state.b;
   auto screen = [&](Factor factor) {
-    Value firstRow = b.at(state.keptOf(b.i64(0)), ChooseOp::countParts(op.getColumns(), state.most), b.getF32Type());
+    Value firstRow = b.at(state.keptOf(b.i64(0)), ChooseOp::countParts(op.getColumns(), state.maxCandidates), b.getF32Type());
     return ChooseScreen(b, op, factor, firstRow, b.stride(state.keptView, 0));
   };
   Screens screens;
   // Without VNNI products of bytes take as long as others.
   if (!op.getScreen().empty() && hasVnni(b.isa()))
     screens.ofBest.emplace(screen(Factor::i8));
-  // Sums of f32 are the same on all instruction sets, and so are products of words. For bf16, which differs anyway, bytes are enough.
+  // Sums of f32 are the same on all instruction sets, and so are products of int16. For bf16, which differs anyway, bytes are enough.
   if (!op.getWords().empty())
     screens.ofSums.emplace(screen(Factor::i16));
   else if (screens.ofBest && state.logits.factors().weight.factor == Factor::bf16)
@@ -61,7 +61,7 @@ static void emitBest(const ChooseState &state, const std::optional<ChooseScreen>
   } else {
     lookAtAll();
   }
-  b.waitForOthers();
+  b.barrier();
   auto [first, end] = b.share(state.rows);
   b.loop(first, end, 1, [&](Value row) { all.join(row); });
 }

@@ -24,14 +24,14 @@ ChooseAll::ChooseAll(const ChooseState &state) : ChooseState(state), tileRows(co
 
 int64_t ChooseAll::scratchBytes(ChooseOp op) { return countTileRows(op) * (ChooseOp::kBlock + 2 * kLanes + 2) * 4; }
 
-Value ChooseAll::lanesOf(ReduceKind kind, Value place) {
+Value ChooseAll::lanesOf(ReduceKind kind, Value tileRow) {
   Value first = b.at(logits.sumsOf(b.i64(tileRows), b.i64(0)), (kind == ReduceKind::sum ? kLanes : 0) * tileRows, f32());
-  return b.at(first, b.mul(place, kLanes), f32());
+  return b.at(first, b.mul(tileRow, kLanes), f32());
 }
 
-Value ChooseAll::reducedOf(ReduceKind kind, Value place) {
+Value ChooseAll::reducedOf(ReduceKind kind, Value tileRow) {
   Value first = b.at(lanesOf(ReduceKind::max, b.i64(0)), (2 * kLanes + (kind == ReduceKind::sum ? 1 : 0)) * tileRows, f32());
-  return b.at(first, place, f32());
+  return b.at(first, tileRow, f32());
 }
 
 void ChooseAll::look(Filter only) {
@@ -39,41 +39,41 @@ void ChooseAll::look(Filter only) {
   b.loop(rowBegin, rowEnd, 1, [&](Value row) { ifWanted(row, [&] { clearList(b, listOf(row, part), wanted); }); });
   auto skip = [&](Value row) {
     ifWanted(row, [&] {
-      b.store(noLogit(), maximumAt(row, logits.number()));
-      b.store(b.f32(0), sumAt(row, logits.number()));
+      b.store(noLogit(), maximumAt(row, logits.block()));
+      b.store(b.f32(0), sumAt(row, logits.block()));
     });
   };
   auto lookAtTile = [&](Value first, Value count) {
     auto withSums = [&] {
-      forRows(first, count, [&](Value row, Value place) { ifWanted(row, [&] { addPowers(row, place); }); });
+      forRows(first, count, [&](Value row, Value tileRow) { ifWanted(row, [&] { addExponentials(row, tileRow); }); });
       reduceRows(count);
     };
-    auto without = [&] { forRows(first, count, [&](Value row, Value place) { ifWanted(row, [&] { findMaximum(row, place); }); }); };
+    auto without = [&] { forRows(first, count, [&](Value row, Value tileRow) { ifWanted(row, [&] { findMaximum(row, tileRow); }); }); };
     b.ifElse(sums, withSums, without);
-    forRows(first, count, [&](Value row, Value place) { ifWanted(row, [&] { settle(row, place); }); });
+    forRows(first, count, [&](Value row, Value tileRow) { ifWanted(row, [&] { settle(row, tileRow); }); });
   };
   forBlocks([&] { forTiles(logits.factors(), lookAtTile); }, skip);
 }
 
 /// Stores a row's logits in place of the products, and keeps 16 lanes of their maximum and of the sum of their exponentials.
-void ChooseAll::addPowers(Value row, Value place) {
-  auto seen = lookAtRow(row, place, b.splatF32(0), [&](Value x, Value sum) { return b.create<arith::AddFOp>(sum, boundedExp(b, x)); });
-  b.storeVector(seen[0], lanesOf(ReduceKind::max, place));
-  b.storeVector(seen[1], lanesOf(ReduceKind::sum, place));
+void ChooseAll::addExponentials(Value row, Value tileRow) {
+  auto seen = lookAtRow(row, tileRow, b.splatF32(0), [&](Value x, Value sum) { return b.create<arith::AddFOp>(sum, boundedExp(b, x)); });
+  b.storeVector(seen[0], lanesOf(ReduceKind::max, tileRow));
+  b.storeVector(seen[1], lanesOf(ReduceKind::sum, tileRow));
 }
 
 /// The same without exponentials: the sum is 0, or NaN if a logit is NaN or +inf.
-void ChooseAll::findMaximum(Value row, Value place) {
-  auto seen = lookAtRow(row, place, noLane(), [&](Value x, Value odd) { return b.either(odd, isOdd(x)); });
-  b.store(reduceLanes(b, ReduceKind::max, seen[0]), reducedOf(ReduceKind::max, place));
-  b.store(unlessOdd(b.f32(0), seen[1]), reducedOf(ReduceKind::sum, place));
+void ChooseAll::findMaximum(Value row, Value tileRow) {
+  auto seen = lookAtRow(row, tileRow, noLane(), [&](Value x, Value nonFinite) { return b.either(nonFinite, isNonFinite(x)); });
+  b.store(reduceLanes(b, ReduceKind::max, seen[0]), reducedOf(ReduceKind::max, tileRow));
+  b.store(nanIfAny(b.f32(0), seen[1]), reducedOf(ReduceKind::sum, tileRow));
 }
 
 /// Stores the logits, and returns 16 lanes of their maximum and of what `see` accumulates from `start` on.
-SmallVector<Value> ChooseAll::lookAtRow(Value row, Value place, Value start, llvm::function_ref<Value(Value, Value)> see) {
+SmallVector<Value> ChooseAll::lookAtRow(Value row, Value tileRow, Value start, llvm::function_ref<Value(Value, Value)> see) {
   ChooseLogits::Row own = logits.rowAt(row);
   return logits.forPanels({b.splat(noLogit()), start}, [&](Value panel, Value lanes, ValueRange carried) {
-    Value products = logits.sumsOf(place, panel);
+    Value products = logits.sumsOf(tileRow, panel);
     Value x = logits.logitsOf(own, panel, lanes, b.loadVector(logits.sumType(), products));
     b.storeVector(x, products);
     return SmallVector<Value>{maximum(b, x, carried[0]), see(x, carried[1])};
@@ -89,30 +89,30 @@ void ChooseAll::reduceRows(Value count) {
 }
 
 /// Stores a row's maximum and sum where the join finds them, and offers its logits to the list of the best.
-void ChooseAll::settle(Value row, Value place) {
-  Value largest = b.load(f32(), reducedOf(ReduceKind::max, place)), sum = b.load(f32(), reducedOf(ReduceKind::sum, place));
+void ChooseAll::settle(Value row, Value tileRow) {
+  Value largest = b.load(f32(), reducedOf(ReduceKind::max, tileRow)), sum = b.load(f32(), reducedOf(ReduceKind::sum, tileRow));
   Value isKnown = b.both(isNear(largest), compare(arith::CmpFPredicate::ORD, sum, sum));
   auto keep = [&] {
-    b.store(largest, maximumAt(row, logits.number()));
-    b.store(sum, sumAt(row, logits.number()));
+    b.store(largest, maximumAt(row, logits.block()));
+    b.store(sum, sumAt(row, logits.block()));
     return largest;
   };
-  offerBlock(row, place, b.chooseOne(isKnown, keep, [&] { return lookAgain(row, place); }));
+  offerBlock(row, tileRow, b.chooseOne(isKnown, keep, [&] { return lookAgain(row, tileRow); }));
 }
 
 /// The maximum and sum of logits that are far from 0, NaN or +inf. Returns the maximum, which is NaN for the latter two.
-Value ChooseAll::lookAgain(Value row, Value place) {
-  auto logitsAt = [&](Value panel) { return b.loadVector(f32(), logits.sumsOf(place, panel)); };
-  Value odd = b.accumulate(b.i64(0), logits.panelCount(), 1, noLane(),
-                           [&](Value panel, Value carried) { return b.either(carried, isOdd(logitsAt(panel))); });
-  Value largest = unlessOdd(b.load(f32(), reducedOf(ReduceKind::max, place)), odd);
-  b.store(largest, maximumAt(row, logits.number()));
+Value ChooseAll::lookAgain(Value row, Value tileRow) {
+  auto logitsAt = [&](Value panel) { return b.loadVector(f32(), logits.sumsOf(tileRow, panel)); };
+  Value nonFinite = b.accumulate(b.i64(0), logits.panelCount(), 1, noLane(),
+                                 [&](Value panel, Value carried) { return b.either(carried, isNonFinite(logitsAt(panel))); });
+  Value largest = nanIfAny(b.load(f32(), reducedOf(ReduceKind::max, tileRow)), nonFinite);
+  b.store(largest, maximumAt(row, logits.block()));
   b.ifThen(sums, [&] {
     Value shift = b.splat(shiftOf(offsetOf(largest)));
     Value sum = b.accumulate(b.i64(0), logits.panelCount(), 1, b.splatF32(0), [&](Value panel, Value carried) {
       return b.create<arith::AddFOp>(carried, boundedExp(b, difference(logitsAt(panel), shift)));
     });
-    b.store(reduceLanes(b, ReduceKind::sum, sum), sumAt(row, logits.number()));
+    b.store(reduceLanes(b, ReduceKind::sum, sum), sumAt(row, logits.block()));
   });
   return largest;
 }
@@ -124,11 +124,11 @@ Value ChooseAll::isNear(Value largest) {
 /// By how much a block's exponentials are shifted, given its maximum; -inf if no column may be chosen.
 Value ChooseAll::offsetOf(Value largest) { return b.create<arith::SelectOp>(isNear(largest), constantLike(b, 0, largest), largest); }
 
-void ChooseAll::offerBlock(Value row, Value place, Value largest) {
+void ChooseAll::offerBlock(Value row, Value tileRow, Value largest) {
   CandidateList list = listOf(row, part);
   // Where the maximum is NaN, some logits may still be numbers.
   b.ifThen(compare(arith::CmpFPredicate::UGT, largest, worstOf(b, list)), [&] {
-    b.loop(b.i64(0), logits.panelCount(), 1, [&](Value panel) { offerPanel(panel, logits.sumsOf(place, panel), list, Order::ascending); });
+    b.loop(b.i64(0), logits.panelCount(), 1, [&](Value panel) { offerPanel(panel, logits.sumsOf(tileRow, panel), list, Order::ascending); });
   });
 }
 
@@ -138,23 +138,23 @@ void ChooseAll::join(Value row) {
 }
 
 void ChooseAll::joinNorms(Value row) {
-  Value maxima = maximumAt(row, b.i64(0)), powers = sumAt(row, b.i64(0)), none = b.splat(noLogit());
+  Value maxima = maximumAt(row, b.i64(0)), blockSums = sumAt(row, b.i64(0)), none = b.splat(noLogit());
   auto load = [&](Value i, Value lanes) {
     Value x = b.loadVector(f32(), b.at(maxima, i, f32()), lanes);
     return b.firstLanesOf(x, lanes, none);
   };
   auto seen = forChunks(b, b.i64(blocks), {none, noLane()}, [&](Value i, Value lanes, ValueRange carried) {
     Value x = load(i, lanes);
-    Value isNumberless = compare(arith::CmpFPredicate::UNO, x, x);
-    return SmallVector<Value>{maximum(b, x, carried[0]), b.either(carried[1], isNumberless)};
+    Value isNaN = compare(arith::CmpFPredicate::UNO, x, x);
+    return SmallVector<Value>{maximum(b, x, carried[0]), b.either(carried[1], isNaN)};
   });
   Value largest = reduceLanes(b, ReduceKind::max, seen[0]);
-  b.store(unlessOdd(largest, seen[1]), normsOf(row));
+  b.store(nanIfAny(largest, seen[1]), normsOf(row));
   b.ifThen(sums, [&] {
     Value shift = b.splat(shiftOf(largest));
     Value sum = accumulateChunks(b, b.i64(blocks), b.splatF32(0), [&](Value i, Value lanes, Value carried) {
       Value factor = boundedExp(b, difference(offsetOf(load(i, lanes)), shift));
-      return fusedMultiplyAdd(b, b.loadVector(f32(), b.at(powers, i, f32()), lanes), factor, carried);
+      return fusedMultiplyAdd(b, b.loadVector(f32(), b.at(blockSums, i, f32()), lanes), factor, carried);
     });
     b.store(reduceLanes(b, ReduceKind::sum, sum), totalOf(row));
   });

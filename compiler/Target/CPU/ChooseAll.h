@@ -21,20 +21,20 @@ public:
   static int64_t scratchBytes(mlir::xf::ChooseOp op);
 
 private:
-  void addPowers(Value row, Value place);
-  void findMaximum(Value row, Value place);
-  llvm::SmallVector<Value> lookAtRow(Value row, Value place, Value start, llvm::function_ref<Value(Value x, Value carried)> see);
+  void addExponentials(Value row, Value tileRow);
+  void findMaximum(Value row, Value tileRow);
+  llvm::SmallVector<Value> lookAtRow(Value row, Value tileRow, Value start, llvm::function_ref<Value(Value x, Value carried)> see);
   void reduceRows(Value count);
-  void settle(Value row, Value place);
-  Value lookAgain(Value row, Value place);
-  void offerBlock(Value row, Value place, Value largest);
+  void settle(Value row, Value tileRow);
+  Value lookAgain(Value row, Value tileRow);
+  void offerBlock(Value row, Value tileRow, Value largest);
   void joinNorms(Value row);
   Value isNear(Value largest);
   Value offsetOf(Value largest);
 
   // Behind a tile's logits in scratch: the maximum and the sum in each of 16 lanes of a row, and what the lanes are reduced to.
-  Value lanesOf(mlir::xf::ReduceKind kind, Value place);
-  Value reducedOf(mlir::xf::ReduceKind kind, Value place);
+  Value lanesOf(mlir::xf::ReduceKind kind, Value tileRow);
+  Value reducedOf(mlir::xf::ReduceKind kind, Value tileRow);
 
   int64_t tileRows; // at most, rounded up to those that are reduced together
 };

@@ -19,12 +19,12 @@ public:
 
 private:
   void clearRow(Value row);
-  void bound(Value row, Value place);
+  void bound(Value row, Value tileRow);
   Value boundsFrom(Value row, Value first);
-  Value reaching(Value bounds, Value least);
+  Value reaching(Value bounds, Value threshold);
   Value panelOfHighestBound(Value row);
-  Value countPanels(Value row, Value least);
-  void lookAtPanels(Value row, Value least);
+  Value countPanels(Value row, Value threshold);
+  void lookAtPanels(Value row, Value threshold);
   void lookAtPanel(Value row, Value panel, Order order);
 
   ChooseScreen screen;

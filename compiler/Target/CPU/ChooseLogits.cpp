@@ -16,11 +16,11 @@ ChooseLogits::ChooseLogits(KernelBuilder &b, ChooseOp op, const KernelRequest &r
   factors_.x = b.at(b.data(rowsView), b.mul(last, b.stride(rowsView, axis)), factors_.weight.rowType);
 }
 
-void ChooseLogits::begin(Value number, Value end) {
+void ChooseLogits::begin(Value block, Value end) {
   Type i64 = b.i64Type();
-  number_ = number, end_ = end;
-  panelCount_ = b.min(b.i64(kPanels), b.sub(b.i64(factors_.weight.panels), b.mul(number, kPanels)));
-  Value stride = b.mul(b.stride(forbiddenView, 0), 4), start = b.mul(number, ChooseOp::kBlock / 8);
+  block_ = block, end_ = end;
+  panelCount_ = b.min(b.i64(kPanels), b.sub(b.i64(factors_.weight.panels), b.mul(block, kPanels)));
+  Value stride = b.mul(b.stride(forbiddenView, 0), 4), start = b.mul(block, ChooseOp::kBlock / 8);
   auto bits = b.loop(b.i64(0), b.size(forbiddenView, 0), 1, {b.i64(-1), b.i64(-1)}, [&](Value i, ValueRange before) {
     Value words = b.at(b.data(forbiddenView), b.add(b.mul(i, stride), start), b.getI8Type());
     SmallVector<Value> both;
@@ -51,7 +51,7 @@ ProductOperands ChooseLogits::operands(const ChooseFactors &factors, Value first
   return {.rows = rowCount,
           .a = b.at(factors.x, b.mul(firstRow, factors.rowStride), factors.weight.rowType),
           .lda = factors.rowStride,
-          .b = panelAddress(factors, b.add(b.mul(number_, kPanels), panel)),
+          .b = panelAddress(factors, b.add(b.mul(block_, kPanels), panel)),
           .panelStride = b.i64(factors.weight.panelElements),
           .c = sumsOf(b.i64(0), panel),
           .ldc = b.i64(ChooseOp::kBlock),
@@ -63,7 +63,7 @@ void ChooseLogits::multiply(const ChooseFactors &factors, Value firstRow, Value 
   auto whole = [&] {
     // The next block's weights are fetched meanwhile.
     ProductOperands all = operands(factors, firstRow, rowCount, b.i64(0), panelCount_);
-    Value next = b.add(number_, 1);
+    Value next = b.add(block_, 1);
     shareAhead(b, all, {panelAddress(factors, b.mul(next, kPanels)), b.i64(kPanels), b.less(next, end_), b.falseValue(), b.i64(0)}, turn, turns);
     callBlockProduct(b, all, factors.weight.kind(access.weightsStream), b.equal(turns, b.i64(1)));
   };
@@ -84,12 +84,12 @@ void ChooseLogits::multiplyPanels(Value row, Value first, Value second, Value co
   callBlockProduct(b, pair, factors_.weight.kind(/*streams=*/false));
 }
 
-Value ChooseLogits::loadExtra(unsigned number, Value row, Value column, Value lanes) {
-  unsigned view = firstExtra + number;
-  Type element = cast<RankedTensorType>(op.getExtras()[number].getType()).getElementType();
+Value ChooseLogits::loadExtra(unsigned index, Value row, Value column, Value lanes) {
+  unsigned view = firstExtra + index;
+  Type element = cast<RankedTensorType>(op.getExtras()[index].getType()).getElementType();
   Value address = b.data(view);
   bool byColumn = false;
-  for (auto [d, target] : llvm::enumerate(op.getMap(number))) {
+  for (auto [d, target] : llvm::enumerate(op.getMap(index))) {
     if (target == 2)
       byColumn = true;
     else if (target >= 0)
@@ -97,24 +97,24 @@ Value ChooseLogits::loadExtra(unsigned number, Value row, Value column, Value la
   }
   if (!byColumn)
     return b.load(element, address);
-  int64_t known = access.lastStride[view];
-  Value stride = ShapedType::isDynamic(known) ? b.stride(view, op.getMap(number).size() - 1) : b.i64(known);
-  return b.loadStrided(element, b.at(address, b.mul(column, stride), element), known, stride, lanes);
+  int64_t constantStride = access.lastStride[view];
+  Value stride = ShapedType::isDynamic(constantStride) ? b.stride(view, op.getMap(index).size() - 1) : b.i64(constantStride);
+  return b.loadStrided(element, b.at(address, b.mul(column, stride), element), constantStride, stride, lanes);
 }
 
-ChooseLogits::Row ChooseLogits::rowAt(Value number) {
-  Value kind = b.toI64(b.load(b.getI32Type(), b.at(b.data(classesView), number, b.getI32Type())));
+ChooseLogits::Row ChooseLogits::rowAt(Value row) {
+  Value kind = b.toI64(b.load(b.getI32Type(), b.at(b.data(classesView), row, b.getI32Type())));
   Value words = b.at(b.data(forbiddenView), b.mul(kind, b.stride(forbiddenView, 0)), b.getI32Type());
-  return {number, b.at(words, b.mul(number_, ChooseOp::kBlock / 32), b.getI32Type())};
+  return {row, b.at(words, b.mul(block_, ChooseOp::kBlock / 32), b.getI32Type())};
 }
 
 Value ChooseLogits::logitsOf(const Row &row, Value panel, Value lanes, Value products) {
   Block &body = op.getBody().front();
-  Value column = b.add(b.mul(number_, ChooseOp::kBlock), b.mul(panel, kLanes));
+  Value column = b.add(b.mul(block_, ChooseOp::kBlock), b.mul(panel, kLanes));
   RegionVectorizer region(b);
   region.bind(body.getArgument(0), products);
   for (unsigned i = 0; i < op.getExtras().size(); ++i)
-    region.bind(body.getArgument(1 + i), loadExtra(i, row.number, column, lanes));
+    region.bind(body.getArgument(1 + i), loadExtra(i, row.index, column, lanes));
   Value logits = region.emitVector(body.getTerminator()->getOperand(0));
 
   Value bits = b.create<LLVM::LoadOp>(b.getI16Type(), b.at(row.forbidden, panel, b.getI16Type()));
@@ -128,7 +128,7 @@ SmallVector<Value> ChooseLogits::forPanels(ValueRange carried,
   int64_t rest = factors_.weight.columns % kLanes;
   Value whole = panelCount_;
   if (rest)
-    whole = b.min(panelCount_, b.sub(b.i64(factors_.weight.columns / kLanes), b.mul(number_, kPanels)));
+    whole = b.min(panelCount_, b.sub(b.i64(factors_.weight.columns / kLanes), b.mul(block_, kPanels)));
   auto values = b.loop(b.i64(0), whole, 1, carried, [&](Value panel, ValueRange inside) { return body(panel, nullptr, inside); });
   if (!rest)
     return values;
@@ -139,7 +139,7 @@ SmallVector<Value> ChooseLogits::forPanels(ValueRange carried,
 Value ChooseLogits::lanesOf(Value panel) {
   if (factors_.weight.columns % kLanes == 0)
     return nullptr;
-  Value first = b.add(b.mul(number_, ChooseOp::kBlock), b.mul(panel, kLanes));
+  Value first = b.add(b.mul(block_, ChooseOp::kBlock), b.mul(panel, kLanes));
   return b.min(b.i64(kLanes), b.sub(b.i64(factors_.weight.columns), first));
 }
 

@@ -27,35 +27,35 @@ public:
   const ChooseFactors &factors() const { return factors_; }
   Value rowCount() const { return rows_; }
 
-  /// Goes to block `number`; from `end` on there is none that the thread needs.
-  void begin(Value number, Value end);
+  /// Goes to block `block`; from `end` on there is none that the thread needs.
+  void begin(Value block, Value end);
   /// The same, but only to multiply single panels.
-  void goTo(Value number) { number_ = number; }
-  Value number() const { return number_; }
+  void goTo(Value block) { block_ = block; }
+  Value block() const { return block_; }
   Value panelCount() const { return panelCount_; }
   /// Whether the block has all its panels, and these all their columns.
-  Value isWhole() { return b.less(b.mul(number_, mlir::xf::ChooseOp::kBlock), b.i64(factors_.weight.columns - mlir::xf::ChooseOp::kBlock + 1)); }
+  Value isWhole() { return b.less(b.mul(block_, mlir::xf::ChooseOp::kBlock), b.i64(factors_.weight.columns - mlir::xf::ChooseOp::kBlock + 1)); }
   /// Whether any column may be chosen by any row.
   Value isNeeded();
 
-  /// Multiplies `rowCount` rows (a tile at most) with the panels that are needed. It is the thread's turn number `turn` of `turns`
+  /// Multiplies `rowCount` rows (a tile at most) with the panels that are needed. It is the thread's turn `turn` of `turns`
   /// with this block.
   void multiply(const ChooseFactors &factors, Value firstRow, Value rowCount, Value turn, Value turns);
   /// Multiplies one row with the weight's panel `first` and, if `count` is 2, `second`, by the op's own factors. Their products go to the
-  /// places of panels 0 and 1.
+  /// slots of panels 0 and 1.
   void multiplyPanels(Value row, Value first, Value second, Value count);
 
   /// Where row `i` of the last product has panel `panel`.
   Value sumsOf(Value i, Value panel) { return b.at(b.scratch(), b.add(b.mul(i, mlir::xf::ChooseOp::kBlock), b.mul(panel, kLanes)), b.getI32Type()); }
   /// A row, and the address of its bits for the block's forbidden columns.
   struct Row {
-    Value number, forbidden;
+    Value index, forbidden;
   };
-  Row rowAt(Value number);
+  Row rowAt(Value row);
   /// A row's logits of a panel from its products: what is forbidden, and lanes that are no columns, are -inf. `lanes`: how many are
   /// (null: all).
   Value logitsOf(const Row &row, Value panel, Value lanes, Value products);
-  /// Calls `body` for each panel of the block with its number and lanes; it takes and returns what it carries.
+  /// Calls `body` for each panel of the block with its index and lanes; it takes and returns what it carries.
   llvm::SmallVector<Value> forPanels(mlir::ValueRange carried,
                                      llvm::function_ref<llvm::SmallVector<Value>(Value, Value, mlir::ValueRange)> body);
   /// How many of a panel's lanes are columns; null if all panels are whole.
@@ -64,7 +64,7 @@ public:
 
 private:
   Value panelIsNeeded(Value panel);
-  Value loadExtra(unsigned number, Value row, Value column, Value lanes);
+  Value loadExtra(unsigned index, Value row, Value column, Value lanes);
   ProductOperands operands(const ChooseFactors &factors, Value firstRow, Value rowCount, Value panel, Value count);
   Value panelAddress(const ChooseFactors &factors, Value panel);
 
@@ -75,7 +75,7 @@ private:
   mlir::Type sumType_;
   Value rows_, last;
   ChooseFactors factors_;
-  Value number_, end_, panelCount_, neededCount;
+  Value block_, end_, panelCount_, neededCount;
   Value barred; // a bit for each column of the block that no class may choose
 };
 

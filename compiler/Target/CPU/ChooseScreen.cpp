@@ -17,7 +17,7 @@ namespace xf::cpu {
 /// Bytes of rows are unsigned, as the instructions want them.
 static constexpr int64_t kZeroPoint = 128;
 /// Rows whose largest element is not between these have no bounds: squares would leave the range of f32.
-static constexpr double kLeast = 0x1p-30, kMost = 0x1p50;
+static constexpr double kMinMagnitude = 0x1p-30, kMaxMagnitude = 0x1p50;
 /// Makes up for the roundings of the bounds themselves.
 static constexpr double kMargin = 1.001;
 /// Products that underflow in f32 count as 0; this is more than all of a row's together.
@@ -34,7 +34,7 @@ ChooseScreen::ChooseScreen(KernelBuilder &b, ChooseOp op, Factor factor, Value f
                             cast<RankedTensorType>(screenOf(op, factor)[0].getType())),
                ChooseLogits::firstExtra + screenOf(op, factor).getBeginOperandIndex() - op.getExtras().getBeginOperandIndex(), nullptr,
                b.mul(rowStride, factor == Factor::i8 ? 4 : 2)} {
-  factors_.x = numbersOf(b.i64(0));
+  factors_.x = integersOf(b.i64(0));
   scales = factors_.view + 1, sums = factors_.view + 2;
   lengths = factors_.view + (isBytes() ? 3 : 2), errors = lengths + 1, mean = lengths + 2;
 }
@@ -64,43 +64,43 @@ ChooseScreen::Source ChooseScreen::measure(const ChooseFactors &exact, Value row
   Value largest = reduceLanes(b, ReduceKind::max, seen[0]), squares = reduceLanes(b, ReduceKind::sum, seen[1]);
   auto holds = [&](arith::CmpFPredicate predicate, Value x, double y) { return b.create<arith::CmpFOp>(predicate, x, b.f32(y)); };
   Source source{exact, row};
-  source.hasBounds = b.both(holds(arith::CmpFPredicate::OGT, largest, kLeast), holds(arith::CmpFPredicate::OLT, largest, kMost));
+  source.hasBounds = b.both(holds(arith::CmpFPredicate::OGT, largest, kMinMagnitude), holds(arith::CmpFPredicate::OLT, largest, kMaxMagnitude));
   // An element that is NaN makes `squares` NaN.
   source.hasBounds = b.both(source.hasBounds, holds(arith::CmpFPredicate::ORD, squares, 0));
   source.length = b.create<math::SqrtOp>(squares);
-  source.reach = scaleOf(ifBounded(source, largest, b.f32(1)), ifBounded(source, source.length, b.f32(1)));
-  source.reciprocals = b.splat(b.create<arith::DivFOp>(b.f32(1), source.reach));
-  source.numbers = numbersOf(row);
+  source.divisor = scaleOf(ifBounded(source, largest, b.f32(1)), ifBounded(source, source.length, b.f32(1)));
+  source.reciprocals = b.splat(b.create<arith::DivFOp>(b.f32(1), source.divisor));
+  source.integers = integersOf(row);
   source.areBounded = b.splat(source.hasBounds);
   return source;
 }
 
-std::pair<Value, Value> ChooseScreen::numbersAt(const Source &source, Value offset, Value lanes) {
+std::pair<Value, Value> ChooseScreen::integersAt(const Source &source, Value offset, Value lanes) {
   Value x = b.create<arith::SelectOp>(source.areBounded, load(source.exact, source.row, offset, lanes), b.splatF32(0));
   return {x, b.create<math::RoundEvenOp>(b.create<arith::MulFOp>(x, source.reciprocals))};
 }
 
-Value ChooseScreen::storeNumbers(const Source &source) {
+Value ChooseScreen::storeIntegers(const Source &source) {
   Value zeros = b.splatF32(0);
   Type element = factors_.weight.rowType;
   auto products = forChunks(b, b.i64(depth), {zeros, zeros}, [&](Value offset, Value lanes, ValueRange carried) {
-    auto [x, whole] = numbersAt(source, offset, lanes);
-    Value number = b.create<arith::FPToSIOp>(b.vectorOf(b.getI32Type()), whole);
+    auto [x, whole] = integersAt(source, offset, lanes);
+    Value integer = b.create<arith::FPToSIOp>(b.vectorOf(b.getI32Type()), whole);
     if (isBytes())
-      number = b.create<arith::AddIOp>(number, b.splat(b.i32(kZeroPoint)));
-    b.storeVector(b.create<arith::TruncIOp>(b.vectorOf(element), number), b.at(source.numbers, offset, element), lanes);
+      integer = b.create<arith::AddIOp>(integer, b.splat(b.i32(kZeroPoint)));
+    b.storeVector(b.create<arith::TruncIOp>(b.vectorOf(element), integer), b.at(source.integers, offset, element), lanes);
     return SmallVector<Value>{fusedMultiplyAdd(b, x, whole, carried[0]), square(b, whole, carried[1])};
   });
   // The multiple of the integers that is nearest to the row: the error is orthogonal to it. Likely columns lie in the row's direction,
   // and an error in that direction would be common to them all.
   Value nearest = b.create<arith::DivFOp>(reduceLanes(b, ReduceKind::sum, products[0]), reduceLanes(b, ReduceKind::sum, products[1]));
-  return ifBounded(source, nearest, source.reach);
+  return ifBounded(source, nearest, source.divisor);
 }
 
 std::pair<Value, Value> ChooseScreen::measureError(const Source &source, Value scale) {
   Value zeros = b.splatF32(0);
   auto lost = forChunks(b, b.i64(depth), {zeros, zeros}, [&](Value offset, Value lanes, ValueRange carried) {
-    auto [x, whole] = numbersAt(source, offset, lanes);
+    auto [x, whole] = integersAt(source, offset, lanes);
     Value error = fusedMultiplyAdd(b, b.create<arith::NegFOp>(whole), b.splat(scale), x);
     Value ofMean = fusedMultiplyAdd(b, error, ofColumns(mean, b.getF32Type(), offset, lanes), carried[1]);
     return SmallVector<Value>{square(b, error, carried[0]), ofMean};
@@ -111,7 +111,7 @@ std::pair<Value, Value> ChooseScreen::measureError(const Source &source, Value s
 
 void ChooseScreen::quantize(const ChooseFactors &exact, Value row) {
   Source source = measure(exact, row);
-  Value ownScale = storeNumbers(source);
+  Value ownScale = storeIntegers(source);
   auto [error, withMean] = measureError(source, ownScale);
   double roundings = (depth + 16) * 0x1p-23;
   // |w| is multiplied by |e| and the roundings, |f| by |x| + |e|.
@@ -126,8 +126,8 @@ void ChooseScreen::quantize(const ChooseFactors &exact, Value row) {
   b.store(ofMean, scalarAt(row, shift));
 }
 
-ChooseScreen::Row ChooseScreen::rowAt(Value number) {
-  auto lanesOf = [&](Scalar scalar) { return b.splat(b.load(b.getF32Type(), scalarAt(number, scalar))); };
+ChooseScreen::Row ChooseScreen::rowAt(Value row) {
+  auto lanesOf = [&](Scalar scalar) { return b.splat(b.load(b.getF32Type(), scalarAt(row, scalar))); };
   return {lanesOf(scale), lanesOf(ofColumn), lanesOf(ofError), lanesOf(shift)};
 }
 

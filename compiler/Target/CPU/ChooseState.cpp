@@ -12,10 +12,10 @@ namespace xf::cpu {
 
 ChooseState::ChooseState(KernelBuilder &b, ChooseOp op, const KernelRequest &request)
     : b(b), op(op), valuesView(request.resultView()), tokensView(valuesView + 1), normsView(valuesView + 2), keptView(valuesView + 3),
-      blocks(ChooseOp::countBlocks(op.getColumns())), paddedBlocks(llvm::alignTo(blocks, kLanes)), most(op.getMaxChosen()), logits(b, op, request),
-      rows(logits.rowCount()) {
+      blocks(ChooseOp::countBlocks(op.getColumns())), paddedBlocks(llvm::alignTo(blocks, kLanes)), maxCandidates(op.getMaxChosen()),
+      logits(b, op, request), rows(logits.rowCount()) {
   Type i32 = b.getI32Type();
-  wanted = b.min(b.toI64(b.load(i32, b.data(ChooseLogits::optionsView))), b.i64(most));
+  wanted = b.min(b.toI64(b.load(i32, b.data(ChooseLogits::optionsView))), b.i64(maxCandidates));
   sums = b.create<arith::CmpIOp>(arith::CmpIPredicate::ne, b.load(i32, b.at(b.data(ChooseLogits::optionsView), 1, i32)), b.i32(0));
   splitWork();
 }
@@ -30,8 +30,8 @@ void ChooseState::splitWork() {
 }
 
 void ChooseState::forBlocks(llvm::function_ref<void()> body, llvm::function_ref<void(Value)> skip) {
-  b.loop(blockBegin, blockEnd, 1, [&](Value number) {
-    logits.begin(number, blockEnd);
+  b.loop(blockBegin, blockEnd, 1, [&](Value block) {
+    logits.begin(block, blockEnd);
     b.ifElse(logits.isNeeded(), body, [&] { b.loop(rowBegin, rowEnd, 1, skip); });
   });
 }
@@ -47,7 +47,7 @@ void ChooseState::forTiles(const ChooseFactors &factors, llvm::function_ref<void
 }
 
 void ChooseState::forRows(Value first, Value count, llvm::function_ref<void(Value, Value)> body) {
-  b.loop(b.i64(0), count, 1, [&](Value place) { body(b.add(first, place), place); });
+  b.loop(b.i64(0), count, 1, [&](Value tileRow) { body(b.add(first, tileRow), tileRow); });
 }
 
 void ChooseState::reduceTogether(ReduceKind kind, Value target, llvm::function_ref<Value(Value panel)> vectorOf) {
@@ -58,22 +58,22 @@ void ChooseState::reduceTogether(ReduceKind kind, Value target, llvm::function_r
   b.create<LLVM::StoreOp>(reduceLanesOfEight(b, kind, vectors), target, 4);
 }
 
-SmallVector<Value> ChooseState::reducePanels(ReduceKind kind, llvm::function_ref<Value(Value panel)> placeOf, ValueRange carried,
+SmallVector<Value> ChooseState::reducePanels(ReduceKind kind, llvm::function_ref<Value(Value panel)> addressOf, ValueRange carried,
                                              llvm::function_ref<Value(Value, Value, SmallVector<Value> &)> vectorOf) {
   auto together = [&] {
     SmallVector<Value> values(carried);
-    reduceTogether(kind, placeOf(firstPanel()), [&](Value panel) { return vectorOf(panel, nullptr, values); });
+    reduceTogether(kind, addressOf(firstPanel()), [&](Value panel) { return vectorOf(panel, nullptr, values); });
     return values;
   };
-  auto apart = [&] {
+  auto separately = [&] {
     return logits.forPanels(carried, [&](Value panel, Value lanes, ValueRange inside) {
       SmallVector<Value> values(inside);
       Value reduced = reduceLanes(b, kind, vectorOf(panel, lanes, values));
-      b.store(reduced, placeOf(b.add(firstPanel(), panel)));
+      b.store(reduced, addressOf(b.add(firstPanel(), panel)));
       return values;
     });
   };
-  return b.choose(logits.isWhole(), together, apart);
+  return b.choose(logits.isWhole(), together, separately);
 }
 
 void ChooseState::offerPanel(Value panel, Value start, const CandidateList &list, Order order) {
@@ -90,12 +90,12 @@ void ChooseState::offerPanel(Value panel, Value start, const CandidateList &list
   });
 }
 
-Value ChooseState::takePanel(Value row, Value panel, Value place, Order order, Value largest) {
+Value ChooseState::takePanel(Value row, Value panel, Value slot, Order order, Value largest) {
   logits.goTo(b.div(panel, ChooseLogits::kPanels));
-  Value inside = b.rem(panel, ChooseLogits::kPanels), products = logits.sumsOf(b.i64(0), place);
+  Value inside = b.rem(panel, ChooseLogits::kPanels), products = logits.sumsOf(b.i64(0), slot);
   Value x = logits.logitsOf(logits.rowAt(row), inside, logits.lanesOf(inside), b.loadVector(logits.sumType(), products));
   b.storeVector(x, products);
-  Value own = unlessOdd(reduceLanes(b, ReduceKind::max, x), isOdd(x));
+  Value own = nanIfAny(reduceLanes(b, ReduceKind::max, x), isNonFinite(x));
   b.store(b.create<arith::MaximumFOp>(b.load(f32(), largest), own), largest);
   offerPanel(inside, products, listOf(row, part), order);
   return x;
@@ -103,12 +103,12 @@ Value ChooseState::takePanel(Value row, Value panel, Value place, Order order, V
 
 void ChooseState::joinLists(Value row, Value lists) {
   CandidateList best{rowOf(valuesView, row), rowOf(tokensView, row), wanted};
-  clearList(b, best, b.i64(most));
+  clearList(b, best, b.i64(maxCandidates));
   // Ascending columns, so that the lower of equals comes first.
   b.loop(b.i64(0), lists, 1, [&](Value i) {
     CandidateList list = listOf(row, i);
-    b.loop(b.i64(0), wanted, 1, [&](Value place) {
-      offer(b, best, b.load(f32(), b.at(list.values, place, f32())), b.load(b.getI32Type(), b.at(list.tokens, place, f32())));
+    b.loop(b.i64(0), wanted, 1, [&](Value index) {
+      offer(b, best, b.load(f32(), b.at(list.values, index, f32())), b.load(b.getI32Type(), b.at(list.tokens, index, f32())));
     });
   });
 }

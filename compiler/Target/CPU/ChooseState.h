@@ -19,7 +19,7 @@ struct ChooseState {
   KernelBuilder &b;
   mlir::xf::ChooseOp op;
   unsigned valuesView, tokensView, normsView, keptView; // of the results
-  int64_t blocks, paddedBlocks, most;
+  int64_t blocks, paddedBlocks, maxCandidates;
   ChooseLogits logits;
   Value rows, wanted, sums;
   Value rowBegin, rowEnd, blockBegin, blockEnd, part, parts; // this thread's share, and in how many parts columns are split
@@ -29,33 +29,33 @@ struct ChooseState {
   void forBlocks(llvm::function_ref<void()> body, llvm::function_ref<void(Value row)> skip);
   /// Multiplies one tile of rows after the other with the block's panels, and calls `body` for each tile.
   void forTiles(const ChooseFactors &factors, llvm::function_ref<void(Value first, Value count)> body);
-  /// Calls `body` with the number of each of `count` rows from `first` on, and its place among them. A body that ends in a reduction, a long
+  /// Calls `body` with the index of each of `count` rows from `first` on, and its row in the tile. A body that ends in a reduction, a long
   /// dependency chain, overlaps with the next row's; what needs the result belongs into a loop of its own.
-  void forRows(Value first, Value count, llvm::function_ref<void(Value row, Value place)> body);
+  void forRows(Value first, Value count, llvm::function_ref<void(Value row, Value tileRow)> body);
   /// Reduces eight vectors, such as those of a block's panels, and stores the results at `target`.
   void reduceTogether(mlir::xf::ReduceKind kind, Value target, llvm::function_ref<Value(Value panel)> vectorOf);
-  /// The same of a block that may have fewer: `vectorOf` gets a panel's number in the block and its lanes (ChooseLogits::forPanels), and
-  /// changes what is carried, `placeOf` a panel's number among all.
-  llvm::SmallVector<Value> reducePanels(mlir::xf::ReduceKind kind, llvm::function_ref<Value(Value panel)> placeOf, mlir::ValueRange carried,
+  /// The same of a block that may have fewer: `vectorOf` gets a panel's index in the block and its lanes (ChooseLogits::forPanels), and
+  /// changes what is carried, `addressOf` a panel's index among all.
+  llvm::SmallVector<Value> reducePanels(mlir::xf::ReduceKind kind, llvm::function_ref<Value(Value panel)> addressOf, mlir::ValueRange carried,
                                         llvm::function_ref<Value(Value panel, Value lanes, llvm::SmallVector<Value> &carried)> vectorOf);
 
   /// In which order panels are offered. In ascending order, a logit that only equals the worst of the list is of no use.
   enum class Order { ascending, any };
   /// Offers the logits of a panel of the block, which are at `start`.
   void offerPanel(Value panel, Value start, const CandidateList &list, Order order);
-  /// Offers a panel of a row's logits, whose products are at `place` among those of two panels (ChooseLogits::multiplyPanels), and returns
+  /// Offers a panel of a row's logits, whose products are in slot `slot` of those of two panels (ChooseLogits::multiplyPanels), and returns
   /// them; `largest` is where the largest known logit is kept.
-  Value takePanel(Value row, Value panel, Value place, Order order, Value largest);
+  Value takePanel(Value row, Value panel, Value slot, Order order, Value largest);
   /// Joins the first `lists` lists of a row to its result.
   void joinLists(Value row, Value lists);
 
   int64_t panelCount() const { return logits.factors().weight.panels; }
-  Value firstPanel() { return b.mul(logits.number(), ChooseLogits::kPanels); } // of the block
+  Value firstPanel() { return b.mul(logits.block(), ChooseLogits::kPanels); } // of the block
   Value columnOf(Value panel) { return b.mul(b.add(firstPanel(), panel), kLanes); }
 
   mlir::Type f32() { return b.getF32Type(); }
   Value noLogit() { return b.f32(-std::numeric_limits<double>::infinity()); }
-  Value notANumber() { return b.f32(std::numeric_limits<double>::quiet_NaN()); }
+  Value nan() { return b.f32(std::numeric_limits<double>::quiet_NaN()); }
   /// What exponentials are shifted by: the largest logit, but 0 where there is none.
   Value shiftOf(Value largest) {
     Value none = compare(mlir::arith::CmpFPredicate::OEQ, largest, noLogit());
@@ -66,23 +66,23 @@ struct ChooseState {
   Value noLane() { return b.splat(b.create<mlir::arith::ConstantIntOp>(b.getI1Type(), 0)); }
   Value difference(Value x, Value y) { return b.create<mlir::arith::SubFOp>(x, y); }
   /// Whether a logit makes the largest count as NaN: it is +inf or NaN.
-  Value isOdd(Value x) {
+  Value isNonFinite(Value x) {
     return compare(mlir::arith::CmpFPredicate::UGT, x, b.splatF32(std::numeric_limits<float>::max()));
   }
   /// The bounds, +inf where one is NaN: nothing is known there.
   Value boundOrNone(Value bounds) {
-    return b.create<mlir::arith::SelectOp>(isOdd(bounds), b.splatF32(std::numeric_limits<double>::infinity()), bounds);
+    return b.create<mlir::arith::SelectOp>(isNonFinite(bounds), b.splatF32(std::numeric_limits<double>::infinity()), bounds);
   }
-  /// The largest logit, or NaN if one of the lanes `odd` is set.
-  Value unlessOdd(Value largest, Value odd) { return b.create<mlir::arith::SelectOp>(anyLane(odd), notANumber(), largest); }
+  /// The largest logit, or NaN if one of the lanes `nonFinite` is set.
+  Value nanIfAny(Value largest, Value nonFinite) { return b.create<mlir::arith::SelectOp>(anyLane(nonFinite), nan(), largest); }
 
-  // Places in what is kept of a row: the blocks' maxima, their sums, for each part of the columns a list, and what a screen has.
+  // Addresses in what is kept of a row: the blocks' maxima, their sums, for each part of the columns a list, and what a screen has.
   Value keptOf(Value row) { return rowOf(keptView, row); }
-  Value maximumAt(Value row, Value number) { return b.at(keptOf(row), number, f32()); }
-  Value sumAt(Value row, Value number) { return b.at(maximumAt(row, number), paddedBlocks, f32()); }
-  CandidateList listOf(Value row, Value number) {
-    Value values = b.at(b.at(keptOf(row), b.mul(number, 2 * most), f32()), 2 * paddedBlocks, f32());
-    return {values, b.at(values, most, f32()), wanted};
+  Value maximumAt(Value row, Value block) { return b.at(keptOf(row), block, f32()); }
+  Value sumAt(Value row, Value block) { return b.at(maximumAt(row, block), paddedBlocks, f32()); }
+  CandidateList listOf(Value row, Value index) {
+    Value values = b.at(b.at(keptOf(row), b.mul(index, 2 * maxCandidates), f32()), 2 * paddedBlocks, f32());
+    return {values, b.at(values, maxCandidates, f32()), wanted};
   }
   /// Where the row's result norms are.
   Value normsOf(Value row) { return rowOf(normsView, row); }

@@ -22,22 +22,22 @@ public:
 
 private:
   void look();
-  void estimate(Value row, Value place);
-  void addEstimates(Value row, Value place);
+  void estimate(Value row, Value tileRow);
+  void addEstimates(Value row, Value tileRow);
   Value errorOf(Value row);
   /// exp(x), as accurate as the sum.
-  Value powerOf(Value x) { return logits.factors().weight.factor == Factor::bf16 ? shortBoundedExp(b, x) : boundedExp(b, x); }
+  Value exp(Value x) { return logits.factors().weight.factor == Factor::bf16 ? shortBoundedExp(b, x) : boundedExp(b, x); }
 
   void settle(Value row);
   /// So many panels are not computed one by one any more.
   int64_t tooMany() const;
   /// Calls `body` while `next` names a panel, by its value in `ranking`, and the row's panels are few.
   using Next = llvm::function_ref<std::pair<Value, Value>()>;
-  using Body = llvm::function_ref<void(Value panel, Value place)>;
+  using Body = llvm::function_ref<void(Value panel, Value slot)>;
   void whileFew(Value row, PanelRanking &ranking, Next next, Body body);
-  void settlePanel(Value row, Value panel, Value place);
+  void settlePanel(Value row, Value panel, Value slot);
   void addRareColumns(Value row);
-  void replaceEstimate(Value row, Value panel, Value place);
+  void replaceEstimate(Value row, Value panel, Value slot);
 
   Value isUnsettled(Value row);
   Value anyIsUnsettled(Value first, Value end);

@@ -14,13 +14,13 @@ using ChunkBody = llvm::function_ref<llvm::SmallVector<mlir::Value>(mlir::Value,
 inline llvm::SmallVector<mlir::Value> forChunks(CodeBuilder &b, mlir::Value begin, mlir::Value end, mlir::ValueRange carried, ChunkBody body) {
   using mlir::Value;
   llvm::SmallVector<Value> values = llvm::to_vector(carried);
-  std::optional<int64_t> known = mlir::getConstantIntValue(end);
+  std::optional<int64_t> constantEnd = mlir::getConstantIntValue(end);
   Value tail = b.rem(end, b.i64(kLanes)), whole = b.sub(end, tail);
-  if (!known || *known >= kLanes)
+  if (!constantEnd || *constantEnd >= kLanes)
     values = b.loop(begin, whole, kLanes, values,
                     [&](Value i, mlir::ValueRange inside) { return body(i, Value(), inside); });
-  if (known)
-    return *known % kLanes ? body(whole, tail, values) : values;
+  if (constantEnd)
+    return *constantEnd % kLanes ? body(whole, tail, values) : values;
   return b.choose(
       b.less(b.i64(0), tail), [&] { return body(whole, tail, values); }, [&] { return values; });
 }

@@ -72,7 +72,7 @@ private:
     Part part;
     Value firstPanel, panelCount, nextPanel;
     Value firstRow, rowCount;
-    Value number; // of the block of rows in the chunk, whose blocks take these panels one after the other
+    Value rowBlock; // index of the block of rows in the chunk, whose blocks take these panels one after the other
   };
   /// Sums of a block of rows, row after row.
   struct Sums {
@@ -92,17 +92,17 @@ private:
   /// The part's groups; a tail behind the last part's counts as one.
   Value groupsOf(const Part &part) { return blocking.parts == 1 ? b.i64(weight.depth) : b.sub(part.end, part.begin); }
   Value partOfPanel(Value panel, const Part &part) { return b.at(panelAddress(panel), b.mul(part.begin, kLanes * group), weight.type); }
-  /// Rows of block `number` of the chunk: the first one, and how many there are.
-  std::pair<Value, Value> rowsOfBlock(Value number);
+  /// Rows of block `block` of the chunk: the first one, and how many there are.
+  std::pair<Value, Value> rowsOfBlock(Value block);
   Value addressOfRow(Value row, const Part &part);
   /// The turn's product, with the panels as they are or with widened copies.
   void multiplyOriginals(const Turn &turn, ProductOperands operands, Value isPart);
   void multiplyCopies(const Turn &turn, ProductOperands operands, Value isPart);
   /// Where the turn's sums are to be: in scratch, or in the result itself.
-  Sums placeOfSums(const Turn &turn);
+  Sums locateSums(const Turn &turn);
   /// Makes the turn's product prefetch meanwhile what follows: the section's next panels, its next part, the next section, or what is behind the
   /// last one. For each line that is multiplied it prefetches `stepBytes`.
-  void fetchMeanwhile(const Turn &turn, Value isPart, int64_t stepBytes, ProductOperands &operands);
+  void prefetchNext(const Turn &turn, Value isPart, int64_t stepBytes, ProductOperands &operands);
   void epilogue(const Sums &sums, Value firstPanel, Value panelCount);
   /// The epilogue of `count` panels from `column` on; of a single one, `lanes` columns exist (null: all).
   void epiloguePanels(const Sums &sums, Value column, int64_t count, Value lanes);
@@ -161,9 +161,9 @@ void Contract::emit() {
   });
 }
 
-std::pair<Value, Value> Contract::rowsOfBlock(Value number) {
+std::pair<Value, Value> Contract::rowsOfBlock(Value block) {
   // As equal as can be: 13 rows are 7 and 6, not 12 and 1.
-  auto [first, end] = b.part(chunkRows, number, blocks);
+  auto [first, end] = b.part(chunkRows, block, blocks);
   return {b.add(chunkBegin, first), b.sub(end, first)};
 }
 
@@ -180,8 +180,8 @@ void Contract::chunk(Value begin, Value end, Value isLast) {
   behindBytes = b.create<arith::SelectOp>(isLast, b.stride(followingView(), 0), b.i64(panelBytes()));
   Value areSeveral = b.less(b.i64(1), blocks), depth = b.i64(weight.wholeGroups);
   if (blocking.copiesRows) {
-    Value hasPanels = b.less(b.i64(blocking.leastPanels - 1), b.sub(panelEnd, panelBegin));
-    isCopied = b.both(b.less(b.i64(blocking.leastBlocks - 1), blocks), hasPanels);
+    Value hasPanels = b.less(b.i64(blocking.minPanels - 1), b.sub(panelEnd, panelBegin));
+    isCopied = b.both(b.less(b.i64(blocking.minBlocks - 1), blocks), hasPanels);
   }
   if (blocking.parts == 1)
     return multiply({panelBegin, panelEnd}, {b.i64(0), depth});
@@ -214,11 +214,11 @@ void Contract::multiply(const Section &section, const Part &part) {
 }
 
 void Contract::multiply(const Turn &turn) {
-  Sums sums = placeOfSums(turn);
+  Sums sums = locateSums(turn);
   Value isPart = b.less(turn.part.end, b.i64(weight.wholeGroups)); // and not the last one
   ProductOperands operands{};
   operands.rows = turn.rowCount, operands.panels = turn.panelCount;
-  operands.c = sums.address, operands.ldc = sums.rowStride, operands.goesOn = b.less(b.i64(0), turn.part.begin);
+  operands.c = sums.address, operands.ldc = sums.rowStride, operands.accumulates = b.less(b.i64(0), turn.part.begin);
   if (blocking.widens)
     b.ifElse(isCopied, [&] { multiplyCopies(turn, operands, isPart); }, [&] { multiplyOriginals(turn, operands, isPart); });
   else
@@ -231,20 +231,20 @@ void Contract::multiplyOriginals(const Turn &turn, ProductOperands operands, Val
   operands.a = addressOfRow(turn.firstRow, turn.part), operands.lda = b.stride(rowsView, 0);
   if (blocking.copiesRows && !blocking.widens) {
     auto choose = [&](Value copy, Value original) { return b.create<arith::SelectOp>(isCopied, copy, original); };
-    operands.a = choose(interleaved.at(b, copiedRows(), turn.number), operands.a);
+    operands.a = choose(interleaved.at(b, copiedRows(), turn.rowBlock), operands.a);
     operands.lda = choose(b.i64(1), operands.lda), operands.step = choose(b.i64(InterleavedRows::kPitch), b.i64(1));
   }
   operands.b = partOfPanel(turn.firstPanel, turn.part), operands.panelStride = b.i64(weight.panelElements);
   operands.depth = b.sub(turn.part.end, turn.part.begin);
-  fetchMeanwhile(turn, isPart, kLineBytes, operands);
+  prefetchNext(turn, isPart, kLineBytes, operands);
   callBlockProduct(b, operands, weight.kind(access.weightsStream), b.equal(blocks, b.i64(1)));
 }
 
 void Contract::multiplyCopies(const Turn &turn, ProductOperands operands, Value isPart) {
-  operands.a = interleaved.at(b, copiedRows(), turn.number), operands.lda = b.i64(1), operands.step = b.i64(InterleavedRows::kPitch);
+  operands.a = interleaved.at(b, copiedRows(), turn.rowBlock), operands.lda = b.i64(1), operands.step = b.i64(InterleavedRows::kPitch);
   operands.b = widenedPanels(), operands.panelStride = b.i64(blocking.partLines * kLanes);
   operands.depth = b.mul(groupsOf(turn.part), group);
-  fetchMeanwhile(turn, isPart, kLineBytes / group, operands);
+  prefetchNext(turn, isPart, kLineBytes / group, operands);
   callBlockProduct(b, operands, {.factor = Factor::f32, .isShared = true});
 }
 
@@ -261,7 +261,7 @@ void Contract::widen(const Part &part, Value firstPanel, Value count) {
   widenPanels(b, panels, widenedPanels(), b.i64(blocking.partLines * kLineBytes));
 }
 
-Contract::Sums Contract::placeOfSums(const Turn &turn) {
+Contract::Sums Contract::locateSums(const Turn &turn) {
   if (isBare()) {
     Value stride = b.stride(result, 0), row = b.at(b.data(result), b.mul(turn.firstRow, stride), sumType);
     return {b.at(row, b.mul(turn.firstPanel, kLanes), sumType), stride, turn.firstRow, turn.rowCount};
@@ -274,7 +274,7 @@ Contract::Sums Contract::placeOfSums(const Turn &turn) {
   return {start, stride, turn.firstRow, turn.rowCount};
 }
 
-void Contract::fetchMeanwhile(const Turn &turn, Value isPart, int64_t stepBytes, ProductOperands &operands) {
+void Contract::prefetchNext(const Turn &turn, Value isPart, int64_t stepBytes, ProductOperands &operands) {
   const Section &section = turn.section;
   auto choose = [&](Value condition, Value then, Value otherwise) { return b.create<arith::SelectOp>(condition, then, otherwise); };
   Value isInPart = b.less(turn.nextPanel, section.end), isInShare = b.less(section.end, panelEnd);
@@ -284,9 +284,9 @@ void Contract::fetchMeanwhile(const Turn &turn, Value isPart, int64_t stepBytes,
   Value isHere = b.create<arith::OrIOp>(isInPart, b.create<arith::OrIOp>(isPart, isInShare));
   // Several blocks of rows begin with a part of each panel; one takes a panel after the other.
   Value bytes = choose(isHere, b.i64(panelBytes()), behindBytes);
-  Value isApart = b.both(b.less(b.i64(1), blocks), b.less(b.i64(blocking.mostPartBytes), bytes));
-  PanelsAhead panels{next, b.sub(turn.nextPanel, turn.firstPanel), b.create<arith::OrIOp>(isHere, isFollowed), isApart, bytes, stepBytes};
-  shareAhead(b, operands, panels, turn.number, blocks);
+  Value isStrided = b.both(b.less(b.i64(1), blocks), b.less(b.i64(blocking.maxPartBytes), bytes));
+  PanelsAhead panels{next, b.sub(turn.nextPanel, turn.firstPanel), b.create<arith::OrIOp>(isHere, isFollowed), isStrided, bytes, stepBytes};
+  shareAhead(b, operands, panels, turn.rowBlock, blocks);
 }
 
 void Contract::epilogue(const Sums &sums, Value firstPanel, Value panelCount) {
@@ -338,9 +338,9 @@ void Contract::epiloguePanels(const Sums &sums, Value column, int64_t count, Val
     for (int64_t panel = 0; panel < count; ++panel) {
       RegionVectorizer region = shared[panel];
       region.bind(body.getArgument(0), b.loadVector(sumType, b.at(rowSums, panel * kLanes, sumType)));
-      for (auto [number, extra] : llvm::enumerate(extras))
+      for (auto [index, extra] : llvm::enumerate(extras))
         if (extra.byRow)
-          region.bind(body.getArgument(1 + number), loadExtra(extra, row, columns[panel], lanes));
+          region.bind(body.getArgument(1 + index), loadExtra(extra, row, columns[panel], lanes));
       Value value = region.emitVector(body.getTerminator()->getOperand(0));
       b.storeStrided(value, b.at(rowResult, b.mul(columns[panel], stride), element), columnStride, stride, lanes);
     }

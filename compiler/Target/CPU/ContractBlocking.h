@@ -26,12 +26,12 @@ struct ContractBlocking {
   /// Panels whose sums wait for the next part, where there are several.
   int64_t sectionPanels;
   /// The fewest blocks of rows in a chunk, and panels of a thread, for which chunks are copied.
-  int64_t leastBlocks, leastPanels;
+  int64_t minBlocks, minPanels;
 
   /// Lines of a panel in a part, as they are multiplied: copied rows have as many elements.
   int64_t partLines;
   /// The most bytes of a panel, as it is stored, in a part.
-  int64_t mostPartBytes;
+  int64_t maxPartBytes;
   /// Elements from one row's sums to the next one's.
   int64_t sumsStride;
   /// Scratch: sums, then copies of rows, then f32 panels.

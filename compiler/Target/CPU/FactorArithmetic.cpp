@@ -33,7 +33,7 @@ bool FactorArithmetic::isNative() const {
   return factor == Factor::f32 || hasVnni(b.isa());
 }
 
-/// The words' even and odd bytes as 16-bit numbers, signed or not as the shift to the right is.
+/// The words' even and odd bytes as 16-bit integers, signed or not as the shift to the right is.
 template <typename ShiftRight> FactorArithmetic::Parts FactorArithmetic::widened(Value words) {
   auto shorts = VectorType::get({2 * kLanes}, b.getI16Type());
   Value pairs = b.create<vector::BitCastOp>(shorts, words), eight = b.integer(shorts, 8);
@@ -109,7 +109,7 @@ Value FactorArithmetic::multiplyAdd(const Parts &row, const Parts &panel, Value 
   return sum;
 }
 
-/// Of 16 lanes with two 16-bit numbers each: the sums of their products.
+/// Of 16 lanes with two 16-bit integers each: the sums of their products.
 Value FactorArithmetic::pairProducts(Value x, Value w) {
   StringRef name = byRegisters(b.isa(), "llvm.x86.sse2.pmadd.wd", "llvm.x86.avx2.pmadd.wd", "llvm.x86.avx512.pmaddw.d.512");
   return callInstruction(name, {{x, b.getI16Type()}, {w, b.getI16Type()}});

@@ -11,7 +11,7 @@ namespace {
 /// Copies [B, H, T, D] to keys or values.
 class HeadCopy {
 public:
-  HeadCopy(KernelBuilder &b, RankedTensorType type, const Place &from, const Place &to, Layout layout)
+  HeadCopy(KernelBuilder &b, RankedTensorType type, const TensorAccess &from, const TensorAccess &to, Layout layout)
       : b(b), from(from), to(to), layout(layout), element(type.getElementType()), word(b.getI32Type()), width(type.getDimSize(3)),
         group(mlir::xf::panelGroup(element)) {}
 
@@ -54,7 +54,7 @@ private:
   Value columnsAt(Value position, Value column, Value lanes) {
     return b.loadStrided(element, sourceAt(position, column), from.lastStride, from.elementStride(b, 4), lanes);
   }
-  /// Runs `body` for 16 of `count` numbers each: the first, and how many there are (null: 16).
+  /// Runs `body` for 16 of `count` elements each: the first, and how many there are (null: 16).
   void forSixteen(int64_t count, function_ref<void(Value, Value)> body) {
     b.loop(b.i64(0), b.i64(count / kLanes * kLanes), kLanes, [&](Value first) { body(first, nullptr); });
     if (count % kLanes)
@@ -168,7 +168,7 @@ private:
   }
 
   KernelBuilder &b;
-  const Place &from, &to;
+  const TensorAccess &from, &to;
   Layout layout;
   Type element, word;
   int64_t width, group;
@@ -177,11 +177,11 @@ private:
 };
 } // namespace
 
-void copyHeads(KernelBuilder &b, RankedTensorType type, const Place &from, const Place &to, Layout layout) {
+void copyHeads(KernelBuilder &b, RankedTensorType type, const TensorAccess &from, const TensorAccess &to, Layout layout) {
   HeadCopy(b, type, from, to, layout).copyAll();
 }
 
-void appendHead(KernelBuilder &b, RankedTensorType type, const Place &from, const Place &to, Layout layout, Value row, Value head) {
+void appendHead(KernelBuilder &b, RankedTensorType type, const TensorAccess &from, const TensorAccess &to, Layout layout, Value row, Value head) {
   HeadCopy(b, type, from, to, layout).copy(row, head, b.i64(0), row, b.i64(1));
 }
 

@@ -10,11 +10,11 @@
 namespace xf::cpu {
 
 /// Copies a tensor [B, H, T, D] of `type` to keys or values, behind what is there if `to` has a past: this thread's share of the heads.
-void copyHeads(KernelBuilder &b, mlir::RankedTensorType type, const Place &from, const Place &to, mlir::xf::Layout layout);
+void copyHeads(KernelBuilder &b, mlir::RankedTensorType type, const TensorAccess &from, const TensorAccess &to, mlir::xf::Layout layout);
 
 /// Appends the only new position of one head of a row.
-void appendHead(KernelBuilder &b, mlir::RankedTensorType type, const Place &from, const Place &to, mlir::xf::Layout layout, mlir::Value row,
-                mlir::Value head);
+void appendHead(KernelBuilder &b, mlir::RankedTensorType type, const TensorAccess &from, const TensorAccess &to, mlir::xf::Layout layout,
+                mlir::Value row, mlir::Value head);
 
 } // namespace xf::cpu
 

@@ -13,8 +13,8 @@ static int64_t chains(Isa isa) { return byRegisters(isa, 2, 4, 8); }
 
 int64_t headsTogether(Isa isa, int64_t heads, int64_t ratio, int64_t width) {
   // Wide heads have several panels, hence chains, of their own; and each head more is a stream more through the cache.
-  int64_t most = std::min<int64_t>(chains(isa), width > kLanes ? 4 : kMostHeads);
-  for (int64_t together = most; together > 1; --together)
+  int64_t maxTogether = std::min<int64_t>(chains(isa), width > kLanes ? 4 : kMaxHeads);
+  for (int64_t together = maxTogether; together > 1; --together)
     if (heads % together == 0 && (together % ratio == 0 || ratio % together == 0))
       return together;
   return 1;

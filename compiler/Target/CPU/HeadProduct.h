@@ -9,7 +9,7 @@
 namespace xf::cpu {
 
 /// The most heads that are taken together.
-inline constexpr int64_t kMostHeads = 8;
+inline constexpr int64_t kMaxHeads = 8;
 /// How many of `heads` heads of `width` columns to take together, if `ratio` of them share keys and values.
 int64_t headsTogether(Isa isa, int64_t heads, int64_t ratio, int64_t width);
 

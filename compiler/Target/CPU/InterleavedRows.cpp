@@ -73,8 +73,8 @@ struct CopyFunction {
 
 static LLVM::LLVMFuncOp getCopyFunction(ModuleOp module, Isa isa, Type element) {
   std::string name = (Twine(element.isBF16() ? "xf.interleave.bf16." : "xf.interleave.") + isaName(isa)).str();
-  Type address = LLVM::LLVMPointerType::get(module.getContext()), number = IntegerType::get(module.getContext(), 64);
-  return getSharedFunction(module, name, {address, number, number, number, address}, isa, [&](CodeBuilder &b) {
+  Type address = LLVM::LLVMPointerType::get(module.getContext()), integer = IntegerType::get(module.getContext(), 64);
+  return getSharedFunction(module, name, {address, integer, integer, integer, address}, isa, [&](CodeBuilder &b) {
     CopyFunction{b, element, b.argument(0), b.argument(1), b.argument(2), b.argument(3), b.argument(4)}.emit();
   });
 }

@@ -57,21 +57,21 @@ std::pair<Value, Value> KernelBuilder::loadSpan(unsigned i, Value index) {
 
 std::pair<Value, Value> KernelBuilder::share(Value tasks) { return part(tasks, thread(), threads()); }
 
-KernelBuilder::Grid KernelBuilder::grid(Value rows, int64_t mostColumns) {
+KernelBuilder::Grid KernelBuilder::grid(Value rows, int64_t maxColumns) {
   Value one = i64(1);
   Value rowParts = max(one, min(threads(), div(rows, i64(kRowsPerThread))));
-  Value columns = min(i64(mostColumns), div(threads(), rowParts));
+  Value columns = min(i64(maxColumns), div(threads(), rowParts));
   rowParts = max(one, min(rows, div(threads(), columns)));
   Value row = div(thread(), columns), column = rem(thread(), columns);
   Value part = min(row, rowParts), next = min(add(row, 1), rowParts);
   return {div(mul(rows, part), rowParts), div(mul(rows, next), rowParts), column, columns};
 }
 
-void KernelBuilder::waitForOthers() {
+void KernelBuilder::barrier() {
   ifThen(less(i64(1), threads()), [&] {
-    Value barrier = field(context(), offsetof(xf_abi_context, barrier), ptrType());
+    Value callee = field(context(), offsetof(xf_abi_context, barrier), ptrType());
     auto type = LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(getContext()), {ptrType()});
-    create<LLVM::CallOp>(type, ValueRange{barrier, context()});
+    create<LLVM::CallOp>(type, ValueRange{callee, context()});
   });
 }
 

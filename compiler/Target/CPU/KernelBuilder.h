@@ -11,7 +11,7 @@
 
 namespace xf::cpu {
 
-/// Fields of the context and the views are read once, at the function's start, however often they are asked for.
+/// Fields of the context and the views are read once, at the function's start, however often they are requested.
 class KernelBuilder : public CodeBuilder {
 public:
   KernelBuilder(mlir::ModuleOp module, llvm::StringRef name, Isa isa, mlir::Location location);
@@ -35,15 +35,15 @@ public:
 
   /// This thread's part [first, second) of `tasks` tasks: contiguous, and the same whenever the numbers are.
   std::pair<Value, Value> share(Value tasks);
-  /// This thread's place in a grid: rows [rowBegin, rowEnd), and part `column` of the `columns` parts of what a row has.
+  /// This thread's position in a grid: rows [rowBegin, rowEnd), and part `column` of the `columns` parts of what a row has.
   struct Grid {
     Value rowBegin, rowEnd, column, columns;
   };
-  /// As many parts of rows as keep a thread busy each, and with the threads that are left at most `mostColumns` parts of
+  /// As many parts of rows as keep a thread busy each, and with the threads that are left at most `maxColumns` parts of
   /// the columns. Threads outside of the grid get no rows.
-  Grid grid(Value rows, int64_t mostColumns);
+  Grid grid(Value rows, int64_t maxColumns);
   /// Returns when all threads have come here; what they have written before can be read after.
-  void waitForOthers();
+  void barrier();
 
 private:
   /// A field of what an argument points to.

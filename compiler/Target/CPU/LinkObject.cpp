@@ -22,7 +22,7 @@ public:
 
   Error run() {
     for (const ELFSectionRef section : object.sections())
-      if (Error error = place(section))
+      if (Error error = layOut(section))
         return error;
     for (const ELFSectionRef section : object.sections())
       if (Error error = relocate(section))
@@ -31,7 +31,7 @@ public:
   }
 
 private:
-  Error place(const ELFSectionRef &section);
+  Error layOut(const ELFSectionRef &section);
   Error relocate(const ELFSectionRef &section);
   Error resolve(const ELFRelocationRef &relocation, uint64_t sectionStart);
   Error collectSymbols();
@@ -45,7 +45,7 @@ private:
   DenseMap<uint64_t, uint64_t> starts; // offset of each placed section, by its index
 };
 
-Error Linker::place(const ELFSectionRef &section) {
+Error Linker::layOut(const ELFSectionRef &section) {
   if (!(section.getFlags() & ELF::SHF_ALLOC) || section.getSize() == 0)
     return Error::success();
   Expected<StringRef> name = section.getName();

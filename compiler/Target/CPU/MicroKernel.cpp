@@ -15,7 +15,7 @@ namespace {
 class MicroKernel {
 public:
   MicroKernel(CodeBuilder &b, const ProductOperands &operands, const PanelKind &kind, int64_t rows, int64_t panels)
-      : b(b), operands(operands), factors(b, kind.factor, widensRows(b.isa(), kind.factor)), ahead(b, operands, kind, rows, panels), kind(kind),
+      : b(b), operands(operands), factors(b, kind.factor, widensRows(b.isa(), kind.factor)), prefetcher(b, operands, kind, rows, panels), kind(kind),
         line(kind.pitch * kLanes * factors.group()), rows(rows), panels(panels),
         rowPointers(b, operands.a, operands.lda, factors.rowElement(), rows) {}
 
@@ -33,36 +33,36 @@ public:
       step(depth, 0, 0, kind.tail);
 
     for (auto [i, sum] : llvm::enumerate(sums))
-      b.storeVector(sum, place(i));
+      b.storeVector(sum, sumAddress(i));
   }
 
 private:
   /// Where sum `i` of the tile is stored.
-  Value place(int64_t i) {
+  Value sumAddress(int64_t i) {
     Value row = b.at(operands.c, b.mul(operands.ldc, i / panels), factors.sumType());
     return b.at(row, i % panels * kLanes, factors.sumType());
   }
 
   /// By how much the loop over k is unrolled. Small tiles save jumps and address updates; in large ones these cost
   /// nothing, and unrolling would only tempt LLVM to load rows early and spill them.
-  int64_t unrolling() { return rows * panels < 8 ? 4 : asksSeldom(b.isa(), rows, kind) ? 2 : 1; }
+  int64_t unrolling() { return rows * panels < 8 ? 4 : prefetchesRarely(b.isa(), rows, kind) ? 2 : 1; }
 
   /// What the sums begin with: zeros, or if the product goes on, what is stored.
   void firstSums() {
     Type type = factors.sumType();
     SmallVector<Value> zeros(rows * panels, b.create<arith::ConstantOp>(b.getZeroAttr(b.vectorOf(type))));
-    auto former = [&](int64_t i) { return b.loadVector(type, place(i)); };
-    sums = b.choose(operands.goesOn, [&] { return llvm::map_to_vector(llvm::seq(rows * panels), former); }, [&] { return zeros; });
+    auto former = [&](int64_t i) { return b.loadVector(type, sumAddress(i)); };
+    sums = b.choose(operands.accumulates, [&] { return llvm::map_to_vector(llvm::seq(rows * panels), former); }, [&] { return zeros; });
   }
 
   /// The groups from `from` to `to`, `unroll` of them in a pass.
   void steps(Value from, Value to, int64_t unroll) {
-    bool takesStep = takesInterleaved(b.isa(), rows, kind.factor), asksAlways = !asksSeldom(b.isa(), rows, kind);
+    bool takesStep = takesInterleaved(b.isa(), rows, kind.factor), prefetchesAlways = !prefetchesRarely(b.isa(), rows, kind);
     SmallVector<Value> end = b.loop(from, to, unroll, rowPointers.carriedWith(sums), [&](Value k, ValueRange before) {
       rowPointers.take(before, sums);
       for (int64_t u = 0; u < unroll; ++u) {
-        if (u % 2 == 0 || asksAlways)
-          ahead.fetch(b.add(k, u));
+        if (u % 2 == 0 || prefetchesAlways)
+          prefetcher.prefetch(b.add(k, u));
         step(k, u, takesStep ? 0 : u * factors.group(), factors.group());
         if (takesStep)
           rowPointers.advance(operands.step);
@@ -79,7 +79,7 @@ private:
     SmallVector<FactorArithmetic::Parts> columns;
     for (Value start : panelStart) {
       Value address = b.at(b.at(start, b.mul(k, line), factors.element()), u * line, factors.element());
-      ahead.fetchBehind(address);
+      prefetcher.prefetchBehind(address);
       if (readsPanelsFast())
         b.prefetch(b.at(address, kAhead * line, factors.element()), CodeBuilder::Cache::firstLevel);
       columns.push_back(factors.loadPanel(address));
@@ -97,11 +97,11 @@ private:
   /// Whether panels' lines are used up faster than hardware prefetching brings the next ones to the first-level cache: of f32 in AVX2 a line
   /// lasts for six cycles, of two panels in AVX-512 for twelve, but beside the lines of as many rows as take all of that cache.
   bool readsPanelsFast() {
-    if (ahead.fetchesBehind())
+    if (prefetcher.prefetchesBehind())
       return false;
     if (hasAvx512(b.isa()))
       return rows >= largestTile(b.isa(), kind.factor).rows / 2;
-    return kind.factor == Factor::f32 && hasAvx2(b.isa()) && rows >= fetchingRows(b.isa(), kind.factor);
+    return kind.factor == Factor::f32 && hasAvx2(b.isa()) && rows >= prefetchingRows(b.isa(), kind.factor);
   }
   /// Groups that are then fetched ahead.
   static constexpr int64_t kAhead = 6;
@@ -109,7 +109,7 @@ private:
   CodeBuilder &b;
   const ProductOperands &operands;
   FactorArithmetic factors;
-  AheadFetcher ahead;
+  Prefetcher prefetcher;
   const PanelKind &kind;
   int64_t line; // elements from one group to the next
   int64_t rows, panels;
@@ -118,12 +118,12 @@ private:
 };
 } // namespace
 
-AheadFetcher::AheadFetcher(CodeBuilder &b, const ProductOperands &operands, const PanelKind &kind, int64_t rows, int64_t panels)
+Prefetcher::Prefetcher(CodeBuilder &b, const ProductOperands &operands, const PanelKind &kind, int64_t rows, int64_t panels)
     : b(b), streams(streamsPanels(b.isa(), rows, kind)),
-      cache(asksSeldom(b.isa(), rows, kind) ? CodeBuilder::Cache::firstLevel : CodeBuilder::Cache::secondLevel),
-      count(rows >= fetchingRows(b.isa(), kind.factor) && !streams ? panels : 0), start(operands.ahead), step(operands.aheadStep),
+      cache(prefetchesRarely(b.isa(), rows, kind) ? CodeBuilder::Cache::firstLevel : CodeBuilder::Cache::secondLevel),
+      count(rows >= prefetchingRows(b.isa(), kind.factor) && !streams ? panels : 0), start(operands.ahead), step(operands.aheadStep),
       next(operands.aheadPanel) {
-  if (!asksForOwnPanels(b.isa(), rows, kind))
+  if (!prefetchesOwnPanels(b.isa(), rows, kind))
     return;
   constexpr int64_t kLine = 4 * kLanes; // a group is four bytes
   start = b.at(operands.b, b.mul(operands.panelStride, panels), b.getI8Type());
@@ -132,13 +132,13 @@ AheadFetcher::AheadFetcher(CodeBuilder &b, const ProductOperands &operands, cons
   cache = CodeBuilder::Cache::firstLevel;
 }
 
-void AheadFetcher::fetch(Value k) {
+void Prefetcher::prefetch(Value k) {
   Value line = b.at(start, b.mul(step, k), b.getI8Type());
   for (int64_t i = 0; i < count; ++i)
     b.prefetch(b.at(line, b.mul(next, i), b.getI8Type()), cache);
 }
 
-void AheadFetcher::fetchBehind(Value address) {
+void Prefetcher::prefetchBehind(Value address) {
   // 128 lines: 160 ns at 50 GB/s. Fewer come late, more are gone from the cache again. Where the first level has room for few misses that wait for
   // memory (16 lines in Intel's Golden Cove), the second level has to have them by then.
   constexpr int64_t kBytes = 8192;
@@ -181,7 +181,7 @@ std::string productName(const PanelKind &kind) {
 LLVM::LLVMFuncOp getMicroKernel(ModuleOp module, Isa isa, const PanelKind &wanted, int64_t rows, int64_t panels) {
   PanelKind kind = wanted;
   kind.streams = streamsPanels(isa, rows, wanted);
-  kind.isShared = asksSeldom(isa, rows, wanted);
+  kind.isShared = prefetchesRarely(isa, rows, wanted);
   std::string name = productName(kind) + std::to_string(rows) + "x" + std::to_string(panels) + "." + isaName(isa).str();
   if (auto function = module.lookupSymbol<LLVM::LLVMFuncOp>(name))
     return function;
@@ -191,8 +191,8 @@ LLVM::LLVMFuncOp getMicroKernel(ModuleOp module, Isa isa, const PanelKind &wante
   // As it is visible outside, LLVM does not specialise it for the arguments of its only caller, which a benchmark would then measure.
   b.function().setVisibility_(LLVM::Visibility::Hidden);
   b.function().setNoInline(true);
-  for (Value apart : {operands.a, operands.b, operands.c})
-    b.function().setArgAttr(cast<BlockArgument>(apart).getArgNumber(), LLVM::LLVMDialect::getNoAliasAttrName(), b.getUnitAttr());
+  for (Value pointer : {operands.a, operands.b, operands.c})
+    b.function().setArgAttr(cast<BlockArgument>(pointer).getArgNumber(), LLVM::LLVMDialect::getNoAliasAttrName(), b.getUnitAttr());
   if (kind.factor == Factor::i8_weights)
     emitByteWeightMicroKernel(b, operands, kind.tail, rows, panels);
   else

@@ -15,24 +15,24 @@ mlir::LLVM::LLVMFuncOp getMicroKernel(mlir::ModuleOp module, Isa isa, const Pane
 std::string productName(const PanelKind &kind);
 
 /// Prefetches what is multiplied next, in the loop over k of a micro-kernel, before which it is constructed: what the caller says, or, of
-/// a few rows, their own next panels (asksForOwnPanels); otherwise nothing where the tile has too few rows.
+/// a few rows, their own next panels (prefetchesOwnPanels); otherwise nothing where the tile has too few rows.
 ///
 /// It prefetches a run of lines for each panel that is read. A first-level cache has room for so few misses (24 on
 /// Zen 4) that with all of them waiting for memory it would reach half of memory's speed; runs trigger the second level's own
 /// prefetching, which has room for more.
-class AheadFetcher {
+class Prefetcher {
 public:
-  AheadFetcher(CodeBuilder &b, const ProductOperands &operands, const PanelKind &kind, int64_t rows, int64_t panels);
+  Prefetcher(CodeBuilder &b, const ProductOperands &operands, const PanelKind &kind, int64_t rows, int64_t panels);
   /// Prefetches what belongs to position k.
-  void fetch(mlir::Value k);
+  void prefetch(mlir::Value k);
   /// If panels stream, prefetches the lines so far behind the one at `address` that memory delivers them in time; else nothing.
-  void fetchBehind(mlir::Value address);
-  bool fetchesBehind() const { return streams; }
+  void prefetchBehind(mlir::Value address);
+  bool prefetchesBehind() const { return streams; }
 
 private:
   CodeBuilder &b;
   bool streams;
-  CodeBuilder::Cache cache; // a line that is asked for again and again is to be found in the first one
+  CodeBuilder::Cache cache; // a line that is prefetched again and again is to be found in the first one
   int64_t count; // of lines at each k
   mlir::Value start, step, next; // the first line of all; bytes from one k to the next, and from one line of it to the next
 };

@@ -27,7 +27,7 @@ mlir::FailureOr<std::vector<Object>> emitObjects(mlir::ModuleOp module, std::str
 /// The same module as LLVM IR or assembly text.
 mlir::FailureOr<std::string> emitLLVM(mlir::ModuleOp module, std::string &error);
 mlir::FailureOr<std::string> emitAssembly(mlir::ModuleOp module, std::string &error);
-/// Places the objects' sections one behind the other and resolves their relocations. Objects do not refer to each other.
+/// Lays out the objects' sections one behind the other and resolves their relocations. Objects do not refer to each other.
 mlir::FailureOr<Code> linkObjects(llvm::ArrayRef<Object> objects, std::string &error);
 
 } // namespace xf::cpu

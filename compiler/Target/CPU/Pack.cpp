@@ -9,7 +9,7 @@ using mlir::xf::Layout;
 namespace xf::cpu {
 
 /// Sets what lies behind the last position of each stored row, up to the state's bound.
-static void fillBehind(KernelBuilder &b, const Place &from, const Place &to, TypedAttr padding) {
+static void fillBehind(KernelBuilder &b, const TensorAccess &from, const TensorAccess &to, TypedAttr padding) {
   Type element = padding.getType();
   Value filling = b.create<arith::ConstantOp>(padding), positions = b.size(from.view, 1), bound = b.size(to.view, 1);
   auto [begin, end] = b.share(b.size(from.view, 0));
@@ -23,17 +23,17 @@ static void fillBehind(KernelBuilder &b, const Place &from, const Place &to, Typ
 }
 
 /// Where a kernel's operand lies, and its result.
-static Place placeOf(Value value, const KernelRequest &request) {
+static TensorAccess accessOf(Value value, const KernelRequest &request) {
   unsigned view = request.viewOf(value);
   return {view, request.access.lastStride[view], request.slotsOf(value)};
 }
-static Place placeOfResult(const KernelRequest &request) {
+static TensorAccess accessOfResult(const KernelRequest &request) {
   unsigned view = request.resultView();
   return {view, request.access.lastStride[view]};
 }
 
-static LogicalResult copyTo(KernelBuilder &b, Operation *op, RankedTensorType type, Layout layout, const Place &from,
-                            const Place &to) {
+static LogicalResult copyTo(KernelBuilder &b, Operation *op, RankedTensorType type, Layout layout, const TensorAccess &from,
+                            const TensorAccess &to) {
   if (layout == Layout::plain) {
     copyTensor(b, type, from, to);
     return success();
@@ -48,11 +48,11 @@ static LogicalResult copyTo(KernelBuilder &b, Operation *op, RankedTensorType ty
 }
 
 LogicalResult emitPack(KernelBuilder &b, mlir::xf::PackOp op, const KernelRequest &request) {
-  return copyTo(b, op, cast<RankedTensorType>(op.getX().getType()), op.getLayout(), placeOf(op.getX(), request), placeOfResult(request));
+  return copyTo(b, op, cast<RankedTensorType>(op.getX().getType()), op.getLayout(), accessOf(op.getX(), request), accessOfResult(request));
 }
 
 /// Copies [1, P, width] to rows [B, S, width], with zeros behind the sentences.
-static void spreadRows(KernelBuilder &b, RankedTensorType type, const Place &from, const Place &to) {
+static void spreadRows(KernelBuilder &b, RankedTensorType type, const TensorAccess &from, const TensorAccess &to) {
   Type element = type.getElementType();
   Value longest = b.size(to.view, 1), zero = b.create<arith::ConstantOp>(b.getZeroAttr(element)), width = b.i64(type.getDimSize(2));
   auto [begin, end] = b.share(b.mul(b.size(to.view, 0), longest));
@@ -73,7 +73,7 @@ static void spreadRows(KernelBuilder &b, RankedTensorType type, const Place &fro
 }
 
 LogicalResult emitSpread(KernelBuilder &b, mlir::xf::SpreadOp op, const KernelRequest &request) {
-  Place from = placeOf(op.getX(), request), to = placeOfResult(request);
+  TensorAccess from = accessOf(op.getX(), request), to = accessOfResult(request);
   from.spans = request.viewOf(op.getSpans());
   auto type = cast<RankedTensorType>(op.getX().getType());
   if (op.getLayout() != Layout::plain)
@@ -96,17 +96,17 @@ LogicalResult emitAppend(KernelBuilder &b, mlir::xf::AppendOp op, const KernelRe
   int64_t axis = op.getAxis();
   if (state.getLayout() != Layout::plain && axis != 2)
     return op.emitError("packed states grow along dimension 2, not ") << axis;
-  Place to = placeOfResult(request);
+  TensorAccess to = accessOfResult(request);
   to.axis = axis;
   to.past = request.viewOf(op.getPast());
-  return copyTo(b, op, cast<RankedTensorType>(op.getX().getType()), state.getLayout(), placeOf(op.getX(), request), to);
+  return copyTo(b, op, cast<RankedTensorType>(op.getX().getType()), state.getLayout(), accessOf(op.getX(), request), to);
 }
 
 LogicalResult emitStore(KernelBuilder &b, mlir::xf::StoreOp op, const KernelRequest &request) {
   mlir::xf::StateOp state = stateOf(op, op.getName(), request);
   if (!state)
     return failure();
-  Place from = placeOf(op.getX(), request), to = placeOfResult(request);
+  TensorAccess from = accessOf(op.getX(), request), to = accessOfResult(request);
   to.rows = request.viewOf(op.getSlots());
   if (op.getSpans())
     from.spans = request.viewOf(op.getSpans());
@@ -117,12 +117,12 @@ LogicalResult emitStore(KernelBuilder &b, mlir::xf::StoreOp op, const KernelRequ
 
 LogicalResult emitConcat(KernelBuilder &b, mlir::xf::ConcatOp op, const KernelRequest &request) {
   int64_t axis = op.getAxis();
-  Place to = placeOfResult(request);
+  TensorAccess to = accessOfResult(request);
   to.axis = axis;
   to.offset = b.i64(0);
   for (Value input : op.getInputs()) {
     auto type = cast<RankedTensorType>(input.getType());
-    copyTensor(b, type, placeOf(input, request), to);
+    copyTensor(b, type, accessOf(input, request), to);
     to.offset = b.add(to.offset, type.isDynamicDim(axis) ? b.size(request.viewOf(input), axis) : b.i64(type.getDimSize(axis)));
   }
   return success();

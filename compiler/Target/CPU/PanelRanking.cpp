@@ -9,31 +9,31 @@ using mlir::xf::ReduceKind;
 
 namespace xf::cpu {
 
-Value loadUntil(CodeBuilder &b, Value numbers, Value first, Value end, Value none) {
+Value loadUntil(CodeBuilder &b, Value values, Value first, Value end, Value none) {
   Type f32 = b.getF32Type();
   Value lanes = b.firstLanes(b.min(b.i64(kLanes), b.sub(end, first)));
-  return b.create<arith::SelectOp>(lanes, b.loadVector(f32, b.at(numbers, first, f32)), b.splat(none));
+  return b.create<arith::SelectOp>(lanes, b.loadVector(f32, b.at(values, first, f32)), b.splat(none));
 }
 
 Value bitsOf(CodeBuilder &b, Value lanes) {
   return b.create<arith::ExtUIOp>(b.i64Type(), b.create<LLVM::BitcastOp>(b.getI16Type(), lanes));
 }
 
-Value placeOf(CodeBuilder &b, Value number, Value begin, Value end, llvm::function_ref<Value(Value)> numbersFrom) {
-  Value all = b.splat(number);
+Value indexOf(CodeBuilder &b, Value value, Value begin, Value end, llvm::function_ref<Value(Value)> valuesFrom) {
+  Value all = b.splat(value);
   return b.accumulate(begin, end, kLanes, b.i64(-1), [&](Value first, Value carried) {
-    Value lanes = bitsOf(b, b.create<arith::CmpFOp>(arith::CmpFPredicate::OEQ, numbersFrom(first), all));
+    Value lanes = bitsOf(b, b.create<arith::CmpFOp>(arith::CmpFPredicate::OEQ, valuesFrom(first), all));
     Value isFirst = b.both(b.less(b.i64(0), lanes), b.less(carried, b.i64(0)));
-    Value place = b.add(first, b.create<LLVM::CountTrailingZerosOp>(b.i64Type(), lanes, /*is_zero_poison=*/false));
-    return b.create<arith::SelectOp>(isFirst, place, carried);
+    Value index = b.add(first, b.create<LLVM::CountTrailingZerosOp>(b.i64Type(), lanes, /*is_zero_poison=*/false));
+    return b.create<arith::SelectOp>(isFirst, index, carried);
   });
 }
 
-Value PanelRanking::numbersFrom(Value first) { return loadUntil(b, numbers, first, b.i64(count), none); }
+Value PanelRanking::valuesFrom(Value first) { return loadUntil(b, values, first, b.i64(count), none); }
 
 void PanelRanking::rankGroup(Value group) {
   Type f32 = b.getF32Type();
-  Value own = numbersFrom(b.mul(group, kLanes));
+  Value own = valuesFrom(b.mul(group, kLanes));
   b.store(reduceLanes(b, ReduceKind::max, own), b.at(maxima, group, f32));
   if (sums)
     b.store(reduceLanes(b, ReduceKind::sum, own), b.at(sums, group, f32));
@@ -51,12 +51,12 @@ Value PanelRanking::overGroups(ReduceKind kind, Value ofGroups) {
   return reduceLanes(b, kind, all);
 }
 
-Value PanelRanking::takeOut(Value number) {
-  Value noNumber = b.f32(std::numeric_limits<double>::quiet_NaN());
-  Value group = placeOf(b, number, b.i64(0), b.i64(groups), [&](Value first) { return loadUntil(b, maxima, first, b.i64(groups), noNumber); });
+Value PanelRanking::takeOut(Value value) {
+  Value nan = b.f32(std::numeric_limits<double>::quiet_NaN());
+  Value group = indexOf(b, value, b.i64(0), b.i64(groups), [&](Value first) { return loadUntil(b, maxima, first, b.i64(groups), nan); });
   Value first = b.mul(group, kLanes);
-  Value panel = placeOf(b, number, first, b.add(first, kLanes), [&](Value at) { return numbersFrom(at); });
-  b.store(none, b.at(numbers, panel, b.getF32Type()));
+  Value panel = indexOf(b, value, first, b.add(first, kLanes), [&](Value at) { return valuesFrom(at); });
+  b.store(none, b.at(values, panel, b.getF32Type()));
   rankGroup(group);
   return panel;
 }

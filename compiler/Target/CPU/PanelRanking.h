@@ -1,4 +1,4 @@
-// The greatest of many numbers, of which some are taken out.
+// The greatest of many values, of which some are taken out.
 #ifndef XF_COMPILER_TARGET_CPU_PANELRANKING_H
 #define XF_COMPILER_TARGET_CPU_PANELRANKING_H
 
@@ -7,39 +7,39 @@
 
 namespace xf::cpu {
 
-/// 16 numbers (f32) from `first` on, `none` in the place of those from `end` on.
-mlir::Value loadUntil(CodeBuilder &b, mlir::Value numbers, mlir::Value first, mlir::Value end, mlir::Value none);
+/// 16 values (f32) from `first` on, `none` instead of those from `end` on.
+mlir::Value loadUntil(CodeBuilder &b, mlir::Value values, mlir::Value first, mlir::Value end, mlir::Value none);
 /// The lanes that are set, as the bits of an i64.
 mlir::Value bitsOf(CodeBuilder &b, mlir::Value lanes);
-/// The first place from `begin` to `end` that has `number`; there must be one. `numbersFrom`: those of 16 places from one on, with
-/// other numbers behind the end.
-mlir::Value placeOf(CodeBuilder &b, mlir::Value number, mlir::Value begin, mlir::Value end,
-                    llvm::function_ref<mlir::Value(mlir::Value first)> numbersFrom);
+/// The first index from `begin` to `end` that has `value`; there must be one. `valuesFrom`: the 16 values from an index on, with
+/// other values behind the end.
+mlir::Value indexOf(CodeBuilder &b, mlir::Value value, mlir::Value begin, mlir::Value end,
+                    llvm::function_ref<mlir::Value(mlir::Value first)> valuesFrom);
 
-/// `count` numbers (f32) of panels. The maximum of each 16 is kept, and if `sums` is not null the sum, so that finding the greatest,
+/// `count` values (f32) of panels. The maximum of each 16 is kept, and if `sums` is not null the sum, so that finding the greatest,
 /// and taking it out, looks at a 16th of them.
 class PanelRanking {
 public:
   using Value = mlir::Value;
-  /// What is taken out, and what stands behind the last number, counts as `none`. `numbers` has room for a multiple of 16, `maxima`
+  /// What is taken out, and what stands behind the last value, counts as `none`. `values` has room for a multiple of 16, `maxima`
   /// and `sums` for one of each 16, and for a multiple of 16 of these.
-  PanelRanking(CodeBuilder &b, Value numbers, int64_t count, Value none, Value maxima, Value sums = nullptr)
-      : b(b), numbers(numbers), maxima(maxima), sums(sums), none(none), count(count), groups((count + kLanes - 1) / kLanes) {}
+  PanelRanking(CodeBuilder &b, Value values, int64_t count, Value none, Value maxima, Value sums = nullptr)
+      : b(b), values(values), maxima(maxima), sums(sums), none(none), count(count), groups((count + kLanes - 1) / kLanes) {}
 
-  /// Ranks the numbers as they are.
+  /// Ranks the values as they are.
   void rank();
   Value greatest() { return overGroups(mlir::xf::ReduceKind::max, maxima); }
   Value sum() { return overGroups(mlir::xf::ReduceKind::sum, sums); }
-  /// Takes out the first panel that has `number`, which one must have, and returns it.
-  Value takeOut(Value number);
+  /// Takes out the first panel that has `value`, which one must have, and returns it.
+  Value takeOut(Value value);
 
 private:
-  Value numbersFrom(Value first);
+  Value valuesFrom(Value first);
   void rankGroup(Value group);
   Value overGroups(mlir::xf::ReduceKind kind, Value ofGroups);
 
   CodeBuilder &b;
-  Value numbers, maxima, sums, none;
+  Value values, maxima, sums, none;
   int64_t count, groups;
 };
 

@@ -6,28 +6,28 @@ namespace xf::cpu {
 
 namespace {
 struct Operand {
-  Value ProductOperands::*place;
-  enum { number, address, flag } type;
+  Value ProductOperands::*member;
+  enum { integer, address, flag } type;
   bool isOfBlock = false; // not of a micro-kernel
 };
 } // namespace
 
 /// In the order in which functions take them.
 static constexpr Operand kOperands[] = {
-    {&ProductOperands::rows, Operand::number, /*isOfBlock=*/true},
+    {&ProductOperands::rows, Operand::integer, /*isOfBlock=*/true},
     {&ProductOperands::a, Operand::address},
-    {&ProductOperands::lda, Operand::number},
-    {&ProductOperands::step, Operand::number},
+    {&ProductOperands::lda, Operand::integer},
+    {&ProductOperands::step, Operand::integer},
     {&ProductOperands::b, Operand::address},
-    {&ProductOperands::panelStride, Operand::number},
+    {&ProductOperands::panelStride, Operand::integer},
     {&ProductOperands::c, Operand::address},
-    {&ProductOperands::ldc, Operand::number},
-    {&ProductOperands::depth, Operand::number},
-    {&ProductOperands::panels, Operand::number, /*isOfBlock=*/true},
+    {&ProductOperands::ldc, Operand::integer},
+    {&ProductOperands::depth, Operand::integer},
+    {&ProductOperands::panels, Operand::integer, /*isOfBlock=*/true},
     {&ProductOperands::ahead, Operand::address},
-    {&ProductOperands::aheadPanel, Operand::number},
-    {&ProductOperands::aheadStep, Operand::number},
-    {&ProductOperands::goesOn, Operand::flag},
+    {&ProductOperands::aheadPanel, Operand::integer},
+    {&ProductOperands::aheadStep, Operand::integer},
+    {&ProductOperands::accumulates, Operand::flag},
 };
 
 static auto operandsOf(ProductFunction function) {
@@ -45,14 +45,14 @@ SmallVector<Type> productTypes(MLIRContext *context, ProductFunction function) {
 ProductOperands productArguments(CodeBuilder &b, ProductFunction function) {
   ProductOperands operands;
   for (auto [i, operand] : llvm::enumerate(operandsOf(function)))
-    operands.*operand.place = b.argument(i);
+    operands.*operand.member = b.argument(i);
   return operands;
 }
 
 SmallVector<Value> inOrder(const ProductOperands &operands, ProductFunction function) {
   SmallVector<Value> values;
   for (const Operand &operand : operandsOf(function))
-    values.push_back(operands.*operand.place);
+    values.push_back(operands.*operand.member);
   return values;
 }
 

@@ -17,9 +17,9 @@ struct ProductOperands {
   mlir::Value depth;          // whole groups of k; PanelKind has the tail behind them
   mlir::Value panels;         // as `rows`
   /// What is needed next: for each panel and each group k the line ahead + panel * aheadPanel + k * aheadStep (bytes) is prefetched into the
-  /// second-level cache (the first, where asksSeldom). Panels that stream prefetch their own next lines instead. Null: nothing is.
+  /// second-level cache (the first, where prefetchesRarely). Panels that stream prefetch their own next lines instead. Null: nothing is.
   mlir::Value ahead = {}, aheadPanel = {}, aheadStep = {};
-  mlir::Value goesOn = {}; // i1: whether C's sums are added to (not with i8_weights); null: no
+  mlir::Value accumulates = {}; // i1: whether C's sums are added to (not with i8_weights); null: no
 };
 
 enum class ProductFunction { block, microKernel };

@@ -22,8 +22,8 @@ namespace {
 Type elementOf(Value value) { return typeOf(value).getElementType(); }
 
 /// Rows that are walked over together: as registers allow.
-constexpr int64_t kMostRows = 4;
-int64_t rowsAtOnce(Isa isa) { return byRegisters<int64_t>(isa, 1, 2, kMostRows); }
+constexpr int64_t kMaxRows = 4;
+int64_t rowsAtOnce(Isa isa) { return byRegisters<int64_t>(isa, 1, 2, kMaxRows); }
 
 class RowEmitter {
 public:
@@ -46,13 +46,13 @@ private:
   struct Row {
     SmallVector<Memory> inputs, outputs;
     llvm::DenseMap<Operation *, Memory> tableRows;
-    llvm::DenseMap<Value, Value> numbers; // values that are one number
+    llvm::DenseMap<Value, Value> scalars; // values that are scalars
   };
 
   unsigned lastDim() { return typeOf(op.getResult(0)).getRank() - 1; }
   void findLength();
   Memory memoryOf(unsigned view, Value tensor, ArrayRef<int64_t> map, ArrayRef<Value> indices);
-  Memory scratchMemory(unsigned number);
+  Memory scratchMemory(unsigned index);
   Memory tableMemory(EmbedOp embed);
   /// The indices of the row behind that with `indices`.
   SmallVector<Value> nextIndices(ArrayRef<Value> indices);
@@ -78,7 +78,7 @@ private:
   RowSchedule schedule;
   Value length; // of a row; null if there are none
 
-  SmallVector<Row, kMostRows> rows;
+  SmallVector<Row, kMaxRows> rows;
   unsigned current = 0; // of `rows`
   Row &row() { return rows[current]; }
 
@@ -125,14 +125,14 @@ RowEmitter::Memory RowEmitter::memoryOf(unsigned view, Value tensor, ArrayRef<in
   return {address, rank ? request.access.lastStride[view] : 1, rank ? b.stride(view, rank - 1) : Value()};
 }
 
-RowEmitter::Memory RowEmitter::scratchMemory(unsigned number) {
+RowEmitter::Memory RowEmitter::scratchMemory(unsigned index) {
   Value rowElements = b.mul(b.ceilDiv(length, kLanes), kLanes);
-  return {b.at(b.scratch(), b.mul(rowElements, current * schedule.scratchRows() + number), b.getF32Type()), 1, Value()};
+  return {b.at(b.scratch(), b.mul(rowElements, current * schedule.scratchRows() + index), b.getF32Type()), 1, Value()};
 }
 
 /// The row of an embedding's table.
 RowEmitter::Memory RowEmitter::tableMemory(EmbedOp embed) {
-  Value table = embed.getTable(), id = b.toI64(row().numbers.lookup(embed.getIds()));
+  Value table = embed.getTable(), id = b.toI64(row().scalars.lookup(embed.getIds()));
   unsigned view = request.viewOf(table);
   Type element = elementOf(table);
   if (!RowSchedule::isInPanels(table, request.root))
@@ -150,7 +150,7 @@ void RowEmitter::emit() {
   for (unsigned d = 0; d < leading; ++d)
     total = b.mul(total, b.size(view, d));
   auto [first, end] = b.share(total);
-  // The rows' indices are counted up beside the row's number, which saves divisions.
+  // The rows' indices are counted up beside the row's index, which saves divisions.
   SmallVector<Value> indices(leading);
   Value rest = first;
   for (unsigned d = leading; d-- > 0;) {
@@ -194,7 +194,7 @@ void RowEmitter::beginRow(ArrayRef<Value> indices) {
     Value tensor = op.getInputs()[i];
     begun.inputs.push_back(memoryOf(request.viewOf(tensor), tensor, op.getMap(i), indices));
     if (!RowSchedule::isRow(argument))
-      begun.numbers[argument] = b.load(elementOf(argument), begun.inputs.back().address);
+      begun.scalars[argument] = b.load(elementOf(argument), begun.inputs.back().address);
   }
   SmallVector<int64_t> identityMap = llvm::to_vector(llvm::seq<int64_t>(0, lastDim() + 1));
   for (auto [i, result] : llvm::enumerate(op.getResults()))
@@ -210,13 +210,13 @@ void RowEmitter::emitRows() {
   for (Row &done : rows)
     for (auto [i, value] : llvm::enumerate(body.getTerminator()->getOperands()))
       if (!RowSchedule::isRow(value))
-        b.store(done.numbers.lookup(value), done.outputs[i].address);
+        b.store(done.scalars.lookup(value), done.outputs[i].address);
 }
 
 /// Computes the rows' scalars that can be known once the passes below `level` are done.
 void RowEmitter::emitStatistics(unsigned level) {
   for (current = 0; current < rows.size(); ++current)
-    schedule.emitScalars(b, level, row().numbers, [&](EmbedOp embed) { return (row().tableRows[embed] = tableMemory(embed)).address; });
+    schedule.emitScalars(b, level, row().scalars, [&](EmbedOp embed) { return (row().tableRows[embed] = tableMemory(embed)).address; });
 }
 
 void RowEmitter::emitPass(unsigned p) {
@@ -236,7 +236,7 @@ void RowEmitter::emitPass(unsigned p) {
   });
   for (auto [i, value] : llvm::enumerate(running)) {
     ReduceOp reduce = reductions[i % reductions.size()];
-    rows[i / reductions.size()].numbers[reduce.getResult()] = RowReduction(reduce).reduceLanes(b, value);
+    rows[i / reductions.size()].scalars[reduce.getResult()] = RowReduction(reduce).reduceLanes(b, value);
   }
 }
 
@@ -291,20 +291,20 @@ void RowEmitter::store(const Memory &memory, Value value) {
 }
 
 Value RowEmitter::loadArgument(BlockArgument argument) {
-  unsigned number = argument.getArgNumber();
-  auto loaded = [&] { return load(row().inputs[number], elementOf(argument)); };
-  if (llvm::any_of(op.getMap(number), [&](int64_t dim) { return dim >= 0 && dim < lastDim(); }))
+  unsigned argNumber = argument.getArgNumber();
+  auto loaded = [&] { return load(row().inputs[argNumber], elementOf(argument)); };
+  if (llvm::any_of(op.getMap(argNumber), [&](int64_t dim) { return dim >= 0 && dim < lastDim(); }))
     return loaded();
-  Value &known = common[argument];
-  return known = known ? known : loaded();
+  Value &cached = common[argument];
+  return cached = cached ? cached : loaded();
 }
 
 /// A value of the body for the current chunk: a vector, or a scalar if all elements share it.
 Value RowEmitter::emitValue(Value value) {
   if (!RowSchedule::isRow(value))
-    return row().numbers.lookup(value);
-  if (Value known = vectors.lookup(value))
-    return known;
+    return row().scalars.lookup(value);
+  if (Value found = vectors.lookup(value))
+    return found;
   Value emitted;
   auto argument = dyn_cast<BlockArgument>(value);
   auto scratch = schedule.scratchRow(value);
@@ -349,7 +349,7 @@ int64_t rowScratchBytes(RowOp op, ModuleOp root) {
   for (Operation &inner : op.getBody().front().without_terminator())
     for (Value result : inner.getResults())
       consider(result);
-  return llvm::alignTo(length, kLanes) * sizeof(float) * schedule.scratchRows() * kMostRows;
+  return llvm::alignTo(length, kLanes) * sizeof(float) * schedule.scratchRows() * kMaxRows;
 }
 
 } // namespace xf::cpu

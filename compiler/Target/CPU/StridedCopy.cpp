@@ -6,7 +6,7 @@ using namespace mlir;
 
 namespace xf::cpu {
 
-Value Place::address(KernelBuilder &b, ArrayRef<Value> indices, Type element) const {
+Value TensorAccess::address(KernelBuilder &b, ArrayRef<Value> indices, Type element) const {
   Value sum = b.i64(0);
   for (auto [dim, index] : llvm::enumerate(indices)) {
     Value moved = index;
@@ -21,11 +21,11 @@ Value Place::address(KernelBuilder &b, ArrayRef<Value> indices, Type element) co
   return b.at(b.data(view), sum, element);
 }
 
-Value Place::elementStride(KernelBuilder &b, int64_t rank) const {
+Value TensorAccess::elementStride(KernelBuilder &b, int64_t rank) const {
   return ShapedType::isDynamic(lastStride) ? b.stride(view, rank - 1) : b.i64(lastStride);
 }
 
-Elements Place::elements(KernelBuilder &b, ArrayRef<Value> indices, Type element) const {
+Elements TensorAccess::elements(KernelBuilder &b, ArrayRef<Value> indices, Type element) const {
   Value start = address(b, indices, element);
   return {start, elementStride(b, indices.size()), lastStride};
 }
@@ -37,7 +37,7 @@ void copyElements(CodeBuilder &b, Type element, const Elements &from, const Elem
   });
 }
 
-void copyTensor(KernelBuilder &b, RankedTensorType type, const Place &from, const Place &to) {
+void copyTensor(KernelBuilder &b, RankedTensorType type, const TensorAccess &from, const TensorAccess &to) {
   int64_t rank = type.getRank();
   Type element = type.getElementType();
   if (rank == 0) {
@@ -51,11 +51,11 @@ void copyTensor(KernelBuilder &b, RankedTensorType type, const Place &from, cons
   int64_t inner = rank - 1;
   while (inner > 1 && type.getDimSize(inner) == 1)
     --inner;
-  auto elementsOf = [&](const Place &place, ArrayRef<Value> indices) -> Elements {
+  auto elementsOf = [&](const TensorAccess &access, ArrayRef<Value> indices) -> Elements {
     if (inner == rank - 1)
-      return place.elements(b, indices, element);
-    Value start = place.address(b, indices, element);
-    return {start, b.stride(place.view, inner), ShapedType::kDynamic};
+      return access.elements(b, indices, element);
+    Value start = access.address(b, indices, element);
+    return {start, b.stride(access.view, inner), ShapedType::kDynamic};
   };
   Value tasks = b.i64(1);
   for (int64_t dim = 0; dim < inner; ++dim)

@@ -14,13 +14,13 @@ struct Elements {
 /// Copies `count` of them.
 void copyElements(CodeBuilder &b, mlir::Type element, const Elements &from, const Elements &to, mlir::Value count);
 
-/// A tensor in memory, and how an index becomes a place in it.
-struct Place {
+/// A tensor in memory, and how an index becomes an address in it.
+struct TensorAccess {
   unsigned view;
   int64_t lastStride;
   /// i32 view: row b is row rows[b].
   std::optional<unsigned> rows = std::nullopt;
-  /// Added to the index in dimension `axis`: a number, and the i32 view `past`'s element of row b.
+  /// Added to the index in dimension `axis`: a value, and the i32 view `past`'s element of row b.
   int64_t axis = 0;
   mlir::Value offset = nullptr;
   std::optional<unsigned> past = std::nullopt;
@@ -36,7 +36,7 @@ struct Place {
 };
 
 /// Copies a tensor of `type`, with the sizes of the source's view: this thread's share of the rows.
-void copyTensor(KernelBuilder &b, mlir::RankedTensorType type, const Place &from, const Place &to);
+void copyTensor(KernelBuilder &b, mlir::RankedTensorType type, const TensorAccess &from, const TensorAccess &to);
 
 } // namespace xf::cpu
 

@@ -10,7 +10,7 @@ Factor factorOf(mlir::Type x, mlir::Type weight) {
   return weight.isInteger(16) ? Factor::i16 : weight.isBF16() ? Factor::bf16 : Factor::f32;
 }
 
-/// Whether `isa` multiplies what the product's loop has in registers in one instruction, or in two for words without VNNI.
+/// Whether `isa` multiplies what the product's loop has in registers in one instruction, or in two for int16 without VNNI.
 static bool isNative(Isa isa, Factor factor) {
   return factor == Factor::f32 || factor == Factor::i8_weights || factor == Factor::i16 || (factor == Factor::i8 && hasVnni(isa)) ||
          (factor == Factor::bf16 && isa == Isa::avx512_bf16);
@@ -42,12 +42,12 @@ bool takesInterleaved(Isa isa, int64_t rows, Factor factor) {
   return factor == Factor::f32 && hasAvx512(isa) && rows >= largestTile(isa, factor).rows / 2;
 }
 
-bool asksSeldom(Isa isa, int64_t rows, const PanelKind &kind) {
+bool prefetchesRarely(Isa isa, int64_t rows, const PanelKind &kind) {
   // What the loop of the largest tiles consists of besides its multiply-adds fills the front end of Intel's Cascade Lake.
   return kind.isShared && hasAvx512(isa) && isNative(isa, kind.factor) && kind.factor != Factor::i8_weights && rows + 1 >= largestTile(isa, kind.factor).rows;
 }
 
-int64_t fetchingRows(Isa isa, Factor factor) {
+int64_t prefetchingRows(Isa isa, Factor factor) {
   // Hardware prefetching takes a while to find what several rows read next. With few rows, widening bytes takes as long as memory does.
   if (!hasAvx512(isa))
     return 4;
@@ -60,12 +60,12 @@ bool streamsPanels(Isa isa, int64_t rows, const PanelKind &kind) {
   return kind.streams && hasAvx2(isa) && isNative(isa, kind.factor) && kind.factor != Factor::i8_weights && rows >= 2 && rows <= 8;
 }
 
-bool asksForOwnPanels(Isa isa, int64_t rows, const PanelKind &kind) {
+bool prefetchesOwnPanels(Isa isa, int64_t rows, const PanelKind &kind) {
   // Bytes that are widened take so many instructions a line that a few dozen lines fill the out-of-order window, too few to keep memory
   // busy; and panels that are read at once are as many runs of lines. (bf16 as f32 gains nothing.)
   if (kind.pitch > 1)
     return false;
-  return kind.factor == Factor::i8_weights ? rows < fetchingRows(isa, kind.factor) : kind.factor == Factor::i8 && !isNative(isa, kind.factor) && rows <= 3;
+  return kind.factor == Factor::i8_weights ? rows < prefetchingRows(isa, kind.factor) : kind.factor == Factor::i8 && !isNative(isa, kind.factor) && rows <= 3;
 }
 
 int64_t panelsFor(Isa isa, int64_t rows, const PanelKind &kind) {

@@ -8,7 +8,7 @@
 
 namespace xf::cpu {
 
-/// What a product multiplies: i8 is unsigned bytes with signed ones, i16 signed words of 16 bits, their sums are i32; all others' are
+/// What a product multiplies: i8 is unsigned bytes with signed ones, i16 signed 16-bit integers, their sums are i32; all others' are
 /// f32. i8_weights is f32 with signed bytes.
 enum class Factor { f32, bf16, i8, i8_weights, i16 };
 Factor factorOf(mlir::Type x, mlir::Type weight);
@@ -34,14 +34,14 @@ bool widensRows(Isa isa, Factor factor);
 /// Whether the products of `rows` rows may read interleaved rows (InterleavedRows.h).
 bool takesInterleaved(Isa isa, int64_t rows, Factor factor);
 /// Whether `rows` rows prefetch what comes next at every second position only.
-bool asksSeldom(Isa isa, int64_t rows, const PanelKind &kind);
+bool prefetchesRarely(Isa isa, int64_t rows, const PanelKind &kind);
 /// The fewest rows for which micro-kernels prefetch what comes next: the arithmetic then takes long enough to hide memory behind
 /// it. With fewer, whose panels are in a cache unless they stream, there is nothing to gain.
-int64_t fetchingRows(Isa isa, Factor factor);
+int64_t prefetchingRows(Isa isa, Factor factor);
 /// Whether `rows` rows take panels that come from memory one by one, as a single run of lines, which memory gives fastest.
 bool streamsPanels(Isa isa, int64_t rows, const PanelKind &kind);
 /// Whether `rows` rows prefetch the panels behind those that they read, in a single run of lines.
-bool asksForOwnPanels(Isa isa, int64_t rows, const PanelKind &kind);
+bool prefetchesOwnPanels(Isa isa, int64_t rows, const PanelKind &kind);
 /// Panels to take at once for `rows` rows, so that enough independent chains hide the instruction's latency.
 int64_t panelsFor(Isa isa, int64_t rows, const PanelKind &kind);
 

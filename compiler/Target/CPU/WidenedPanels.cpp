@@ -9,8 +9,8 @@ namespace xf::cpu {
 
 static LLVM::LLVMFuncOp getWidenFunction(ModuleOp module, Isa isa) {
   std::string name = ("xf.widen." + isaName(isa)).str();
-  Type address = LLVM::LLVMPointerType::get(module.getContext()), number = IntegerType::get(module.getContext(), 64);
-  return getSharedFunction(module, name, {address, number, address}, isa, [](CodeBuilder &b) {
+  Type address = LLVM::LLVMPointerType::get(module.getContext()), integer = IntegerType::get(module.getContext(), 64);
+  return getSharedFunction(module, name, {address, integer, address}, isa, [](CodeBuilder &b) {
     FactorArithmetic pairs(b, Factor::bf16, /*wideRows=*/true);
     b.loop(b.i64(0), b.argument(1), 1, [&](Value group) {
       Value line = b.mul(group, kLineBytes);
