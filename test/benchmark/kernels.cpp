@@ -63,8 +63,8 @@ int64_t bytesOf(const std::string &type) { return type == "i8" ? 1 : type == "bf
 /// would have all rows share a set of the first-level cache.
 int64_t pitchOf(int64_t width, int64_t bytes) { return width * bytes % 4096 == 0 ? width + 64 / bytes : width; }
 
-/// Numbers that are small and not the same, whatever the type: as f32 and bf16 0.008 to 0.03, with a sign.
-void fillWithNumbers(uint64_t *words, size_t count) {
+/// Values that are small and not the same, whatever the type: as f32 and bf16 0.008 to 0.03, with a sign.
+void fillWithValues(uint64_t *words, size_t count) {
   uint64_t state = 1;
   for (uint64_t &word : llvm::MutableArrayRef(words, count)) {
     state = state * 6364136223846793005 + 1442695040888963407;
@@ -72,7 +72,7 @@ void fillWithNumbers(uint64_t *words, size_t count) {
   }
 }
 
-/// Such numbers, in huge pages as a model's weights are: in small ones, a product that reads them takes some 15 % longer, and
+/// Such values, in huge pages as a model's weights are: in small ones, a product that reads them takes some 15 % longer, and
 /// other ways to prefetch them win.
 class Weights {
 public:
@@ -83,7 +83,7 @@ public:
     words = reinterpret_cast<uint64_t *>(llvm::alignTo(reinterpret_cast<uintptr_t>(mapping), kHugePage));
     count = bytes / sizeof(uint64_t);
     madvise(words, this->bytes - kHugePage, MADV_HUGEPAGE);
-    fillWithNumbers(words, count);
+    fillWithValues(words, count);
   }
   Weights(const Weights &) = delete;
   ~Weights() { munmap(mapping, bytes); }
@@ -106,9 +106,9 @@ public:
         weightBytes(columns * depth * bytesOf(typesOf(kind.factor).weight)), copies(std::max<int64_t>(2, (int64_t(96) << 20) / weightBytes)),
         harness(factorContractText(columns, depth, kind.factor)),
         kernel(harness.compile(harness.find<mlir::xf::ContractOp>(), kind.isa, {{1, 1, 1, 1, 1, 1}, /*weightsStream=*/true}, /*isAlone=*/true)),
-        weights(copies * weightBytes), x(rows * pitchOf(depth, xBytes) * xBytes / 8 + 8), scales(randomNumbers(rows, 1)),
-        columnScales(randomNumbers(columns, 2)), y(rows * pitchOf(columns, 4)), sums(columns) {
-    fillWithNumbers(x.data(), x.size());
+        weights(copies * weightBytes), x(rows * pitchOf(depth, xBytes) * xBytes / 8 + 8), scales(randomValues(rows, 1)),
+        columnScales(randomValues(columns, 2)), y(rows * pitchOf(columns, 4)), sums(columns) {
+    fillWithValues(x.data(), x.size());
     std::iota(sums.begin(), sums.end(), 3);
   }
 

@@ -6,7 +6,7 @@ using namespace xf::cpu::test;
 
 namespace {
 
-constexpr int64_t kRoom = 48; // positions
+constexpr int64_t kCapacity = 48; // positions
 constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 
 struct Case {
@@ -39,9 +39,9 @@ class Step {
 public:
   Step(const Case &c, int64_t positions) : c(c), positions(positions), past{0, 15, 6, 16, 31} {
     rows = past.size();
-    q = numbers(rows * positions * c.heads * c.width, 1), x = numbers(q.size() / size(), 2);
-    y = numbers(rows * positions * c.heads * c.valueWidth, 3);
-    keys = numbers(rows * keyRow(), 4), values = numbers(rows * valueRow(), 5);
+    q = randomElements(rows * positions * c.heads * c.width, 1), x = randomElements(q.size() / size(), 2);
+    y = randomElements(rows * positions * c.heads * c.valueWidth, 3);
+    keys = randomElements(rows * keyRow(), 4), values = randomElements(rows * valueRow(), 5);
     context.assign(rows * positions * c.heads * c.valueWidth, -77.0f);
     forgetFuture();
   }
@@ -75,29 +75,29 @@ private:
   using Bytes = std::vector<uint8_t>;
   int64_t size() const { return c.narrow ? 2 : 4; }
   int64_t panels() const { return (c.valueWidth + 15) / 16; }
-  int64_t keyRow() const { return c.heads * kRoom * c.width; }
-  int64_t valueRow() const { return c.heads * kRoom * panels() * 16; }
+  int64_t keyRow() const { return c.heads * kCapacity * c.width; }
+  int64_t valueRow() const { return c.heads * kCapacity * panels() * 16; }
 
-  Bytes numbers(int64_t count, uint32_t seed) const {
+  Bytes randomElements(int64_t count, uint32_t seed) const {
     Bytes bytes(count * size());
-    for (auto [i, number] : llvm::enumerate(randomNumbers(count, seed)))
-      set(bytes, i, number);
+    for (auto [i, value] : llvm::enumerate(randomValues(count, seed)))
+      set(bytes, i, value);
     return bytes;
   }
-  void set(Bytes &bytes, int64_t i, float number) const {
-    uint16_t narrow = toBF16(number);
-    std::memcpy(&bytes[i * size()], c.narrow ? static_cast<void *>(&narrow) : &number, size());
+  void set(Bytes &bytes, int64_t i, float value) const {
+    uint16_t narrow = toBF16(value);
+    std::memcpy(&bytes[i * size()], c.narrow ? static_cast<void *>(&narrow) : &value, size());
   }
-  /// What lies behind a row's past is no number.
+  /// What lies behind a row's past is NaN.
   void forgetFuture() {
     int64_t g = c.narrow ? 2 : 1, lines = panels() * 16;
     for (int64_t row = 0; row < rows; ++row)
       for (int64_t head = 0; head < c.heads; ++head)
-        for (int64_t j = past[row]; j < kRoom; ++j) {
+        for (int64_t j = past[row]; j < kCapacity; ++j) {
           for (int64_t column = 0; column < c.width; ++column)
-            set(keys, row * keyRow() + head * kRoom * c.width + (j / 16 * (c.width / g) + column / g) * 16 * g + j % 16 * g + column % g, kNaN);
+            set(keys, row * keyRow() + head * kCapacity * c.width + (j / 16 * (c.width / g) + column / g) * 16 * g + j % 16 * g + column % g, kNaN);
           for (int64_t column = 0; column < lines; ++column)
-            set(values, row * valueRow() + head * kRoom * lines + (j / g * lines + column) * g + j % g, kNaN);
+            set(values, row * valueRow() + head * kCapacity * lines + (j / g * lines + column) * g + j % g, kNaN);
         }
   }
   xf_abi_view projected(Bytes &data, int64_t width) {
@@ -105,9 +105,9 @@ private:
   }
   xf_abi_view pastView() { return view(past.data(), {rows}); }
   int64_t longest() const { return *llvm::max_element(past) + positions; }
-  xf_abi_view keyView() { return view(keys.data(), {rows, c.heads, longest(), c.width}, {keyRow(), kRoom * c.width, c.width, 1}); }
+  xf_abi_view keyView() { return view(keys.data(), {rows, c.heads, longest(), c.width}, {keyRow(), kCapacity * c.width, c.width, 1}); }
   xf_abi_view valueView() {
-    return view(values.data(), {rows, c.heads, longest(), c.valueWidth}, {valueRow(), kRoom * panels() * 16, panels() * 16, 1});
+    return view(values.data(), {rows, c.heads, longest(), c.valueWidth}, {valueRow(), kCapacity * panels() * 16, panels() * 16, 1});
   }
 
   Case c;
@@ -121,15 +121,15 @@ class AppendByReaderTest : public testing::TestWithParam<Case> {};
 
 TEST_P(AppendByReaderTest, SameAsOnItsOwn) {
   Case c = GetParam();
-  KernelHarness apart(text(c, false)), together(text(c, true));
+  KernelHarness separate(text(c, false)), together(text(c, true));
   std::vector<mlir::xf::AppendOp> appends;
-  apart.root->walk([&](mlir::xf::AppendOp op) { appends.push_back(op); });
-  auto attend = apart.find<mlir::xf::AttendOp>(), appending = together.find<mlir::xf::AttendOp>();
+  separate.root->walk([&](mlir::xf::AppendOp op) { appends.push_back(op); });
+  auto attend = separate.find<mlir::xf::AttendOp>(), appending = together.find<mlir::xf::AttendOp>();
   for (Isa isa : runnableIsas(attend)) {
     KernelAccess dense{llvm::SmallVector<int64_t>(12, 1)};
     Isa general = std::min(isa, machineIsas().back());
-    Kernel appendKeys = apart.compile(appends[0], general, dense), appendValues = apart.compile(appends[1], general, dense);
-    Kernel plain = apart.compile(attend, isa, dense), kernel = together.compile(appending, isa, dense);
+    Kernel appendKeys = separate.compile(appends[0], general, dense), appendValues = separate.compile(appends[1], general, dense);
+    Kernel plain = separate.compile(attend, isa, dense), kernel = together.compile(appending, isa, dense);
     for (int64_t positions : {1, 3}) {
       Step expected(c, positions);
       appendKeys(expected.append(true)), appendValues(expected.append(false));

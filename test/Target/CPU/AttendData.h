@@ -101,7 +101,7 @@ struct Case {
   bool probabilities, slots;
   bool narrow = false, narrowContext = false; // whether factors and context are bf16
   Function score = kIdentity;
-  bool words = false; // whether factors may be multiplied as words
+  bool int16 = false; // whether factors may be multiplied as int16
 };
 
 inline void PrintTo(const Case &c, std::ostream *out) {
@@ -142,27 +142,27 @@ inline std::string text(const Case &c) {
     s += " bias {\n" + args + c.bias.text + "}";
   if (c.score.at)
     s += " score {\n^bb0(%b: index, %h: index, %i: index, %j: index, %s: f32):\n" + std::string(c.score.text) + "}";
-  s += (c.words ? " {words} : " : " : ") + q + ", " + k + ", " + v + " -> (" + o + (c.probabilities ? ", " + p : "") + ")\nxf.return %o : " + o + "\n}\n}\n";
+  s += (c.int16 ? " {words} : " : " : ") + q + ", " + k + ", " + v + " -> (" + o + (c.probabilities ? ", " + p : "") + ")\nxf.return %o : " + o + "\n}\n}\n";
   return s;
 }
 
-inline constexpr int64_t kRoom = 80; // capacity of the packed tensors, in positions
+inline constexpr int64_t kCapacity = 80; // capacity of the packed tensors, in positions
 
 struct Problem {
   Problem(const Case &c, int64_t batch, int64_t queries, int64_t keys) : c(c), batch(batch) {
     t.queries = queries, t.keys = keys;
-    q = randomNumbers(batch * queries * c.heads * c.width, 1);
-    k = randomNumbers(batch * c.groups * keys * c.width, 2), v = randomNumbers(batch * c.groups * keys * c.valueWidth, 3);
+    q = randomValues(batch * queries * c.heads * c.width, 1);
+    k = randomValues(batch * c.groups * keys * c.width, 2), v = randomValues(batch * c.groups * keys * c.valueWidth, 3);
     for (float &x : q)
       x *= 3;
     for (auto *factors : {&q, &k, &v})
       for (float &x : *factors)
         x = c.narrow ? toFloat(toBF16(x)) : x;
-    t.relative = randomNumbers(81, 4), t.byHead = randomNumbers(80, 7), t.byDistance = randomNumbers(48, 8);
-    t.additive = randomNumbers(batch * queries * keys, 5);
+    t.relative = randomValues(81, 4), t.byHead = randomValues(80, 7), t.byDistance = randomValues(48, 8);
+    t.additive = randomValues(batch * queries * keys, 5);
     for (size_t i = 0; i < t.additive.size(); i += 7)
       t.additive[i] = i % 2 ? -kInfinity : -1e9f;
-    std::vector<float> dice = randomNumbers(batch * queries * keys, 6);
+    std::vector<float> dice = randomValues(batch * queries * keys, 6);
     for (float x : dice)
       t.given.push_back(x > -0.2f);
     for (int64_t b = 0; b < batch; ++b) {
@@ -174,16 +174,16 @@ struct Problem {
     for (int64_t b = 0; b < batch; ++b)
       slots.push_back(c.slots ? (b * 2 + 1) % batch : b);
     int64_t panels = (c.valueWidth + 15) / 16;
-    packedKeys.assign(batch * c.groups * kRoom * c.width, kNaN), packedValues.assign(batch * c.groups * panels * kRoom * 16, kNaN);
+    packedKeys.assign(batch * c.groups * kCapacity * c.width, kNaN), packedValues.assign(batch * c.groups * panels * kCapacity * 16, kNaN);
     for (int64_t b = 0; b < batch; ++b)
       for (int64_t g = 0; g < c.groups; ++g)
         for (int64_t j = 0; j < keys; ++j) {
           int64_t from = (b * c.groups + g) * keys + j, head = slots[b] * c.groups + g;
           for (int64_t x = 0; x < c.width; ++x)
-            packedKeys[head * kRoom * c.width + keyPlace(j, x)] = k[from * c.width + x];
+            packedKeys[head * kCapacity * c.width + keyOffset(j, x)] = k[from * c.width + x];
           for (int64_t x = 0; x < panels * 16; ++x) {
-            float *all = &packedValues[head * panels * kRoom * 16];
-            all[valuePlace(j, x)] = x < c.valueWidth ? v[from * c.valueWidth + x] : 0.0f;
+            float *all = &packedValues[head * panels * kCapacity * 16];
+            all[valueOffset(j, x)] = x < c.valueWidth ? v[from * c.valueWidth + x] : 0.0f;
           }
         }
     for (auto [wide, narrow] : {std::pair{&q, &q16}, {&packedKeys, &keys16}, {&packedValues, &values16}})
@@ -192,12 +192,12 @@ struct Problem {
   }
 
   /// [j/16][x/g][j%16][x%g]
-  int64_t keyPlace(int64_t j, int64_t x) const {
+  int64_t keyOffset(int64_t j, int64_t x) const {
     int64_t g = c.narrow ? 2 : 1;
     return (j / 16 * (c.width / g) + x / g) * 16 * g + j % 16 * g + x % g;
   }
   /// [j/g][x][j%g]
-  int64_t valuePlace(int64_t j, int64_t x) const {
+  int64_t valueOffset(int64_t j, int64_t x) const {
     int64_t g = c.narrow ? 2 : 1;
     return (j / g * ((c.valueWidth + 15) / 16 * 16) + x) * g + j % g;
   }
@@ -206,8 +206,8 @@ struct Problem {
     int64_t row = (c.valueWidth + 15) / 16 * 16;
     for (int64_t j = begin; j < end; ++j)
       for (int64_t x = 0; x < row; ++x) {
-        int64_t place = head * kRoom * row + valuePlace(j, x);
-        c.narrow ? void(values16[place] = toBF16(kNaN)) : void(packedValues[place] = kNaN);
+        int64_t offset = head * kCapacity * row + valueOffset(j, x);
+        c.narrow ? void(values16[offset] = toBF16(kNaN)) : void(packedValues[offset] = kNaN);
       }
   }
 
@@ -228,16 +228,16 @@ struct Problem {
     int64_t qRow = c.heads * c.width, oRow = c.heads * c.valueWidth;
     Output o;
     o.context.assign(n * Q * oRow + 16, -77.0f), o.probabilities.assign(n * c.heads * Q * K + 16, -77.0f);
-    auto keyRow = c.groups * kRoom * c.width, valueRow = c.groups * panels * kRoom * 16;
-    auto place = [&](std::vector<float> &wide, std::vector<uint16_t> &narrow, int64_t offset) {
+    auto keyRow = c.groups * kCapacity * c.width, valueRow = c.groups * panels * kCapacity * 16;
+    auto dataAt = [&](std::vector<float> &wide, std::vector<uint16_t> &narrow, int64_t offset) {
       return c.narrow ? static_cast<void *>(narrow.data() + offset) : wide.data() + offset;
     };
-    std::vector<xf_abi_view> views{view(place(q, q16, from * Q * qRow), {n, c.heads, Q, c.width}, {Q * qRow, c.width, qRow, 1})};
-    void *keys = place(packedKeys, keys16, c.slots ? 0 : from * keyRow), *values = place(packedValues, values16, c.slots ? 0 : from * valueRow);
-    views.push_back(view(keys, {n, c.groups, K, c.width}, {keyRow, kRoom * c.width, 0, 1}));
+    std::vector<xf_abi_view> views{view(dataAt(q, q16, from * Q * qRow), {n, c.heads, Q, c.width}, {Q * qRow, c.width, qRow, 1})};
+    void *keys = dataAt(packedKeys, keys16, c.slots ? 0 : from * keyRow), *values = dataAt(packedValues, values16, c.slots ? 0 : from * valueRow);
+    views.push_back(view(keys, {n, c.groups, K, c.width}, {keyRow, kCapacity * c.width, 0, 1}));
     if (c.slots)
       views.push_back(view(slots.data() + from, {n}));
-    views.push_back(view(values, {n, c.groups, K, c.valueWidth}, {valueRow, panels * kRoom * 16, panels * 16, 1}));
+    views.push_back(view(values, {n, c.groups, K, c.valueWidth}, {valueRow, panels * kCapacity * 16, panels * 16, 1}));
     if (c.slots)
       views.push_back(view(slots.data() + from, {n}));
     std::vector<uint8_t> &given = t.given;
@@ -270,8 +270,8 @@ struct Problem {
     return o;
   }
 
-  /// Compares with f64; `byWords`: factors were words, and exponentials were not rounded to bf16.
-  void check(const Output &o, const std::string &what, bool byWords = false) {
+  /// Compares with f64; `inInt16`: factors were int16, and exponentials were not rounded to bf16.
+  void check(const Output &o, const std::string &what, bool inInt16 = false) {
     int64_t Q = t.queries, K = t.keys;
     for (int64_t b = 0; b < batch; ++b)
       for (int64_t h = 0; h < c.heads; ++h)
@@ -287,17 +287,17 @@ struct Problem {
               scores[j] = c.fill;
           }
           SoftmaxReference softmax(scores);
-          auto place = [&] { return what + " b " + std::to_string(b) + " h " + std::to_string(h) + " i " + std::to_string(i); };
+          auto where = [&] { return what + " b " + std::to_string(b) + " h " + std::to_string(h) + " i " + std::to_string(i); };
           for (int64_t j = 0; j < K && c.probabilities; ++j) {
             float got = o.probabilities[((b * c.heads + h) * Q + i) * K + j];
-            ASSERT_TRUE(softmax.isNear(got, softmax.probability(j), 2e-6)) << place() << " j " << j;
+            ASSERT_TRUE(softmax.isNear(got, softmax.probability(j), 2e-6)) << where() << " j " << j;
             if (softmax.exponentials[j] == 0)
               ASSERT_EQ(got, 0.0f) << what;
           }
           for (int64_t x = 0; x < c.valueWidth; ++x) {
-            double expected = softmax.context(c.narrow && !byWords, [&](int64_t j) { return v[(head * K + j) * c.valueWidth + x]; });
+            double expected = softmax.context(c.narrow && !inInt16, [&](int64_t j) { return v[(head * K + j) * c.valueWidth + x]; });
             float got = o.context[((b * Q + i) * c.heads + h) * c.valueWidth + x];
-            ASSERT_TRUE(softmax.isNear(got, expected, allowedError(c.narrow, c.narrowContext))) << place() << " x " << x;
+            ASSERT_TRUE(softmax.isNear(got, expected, allowedError(c.narrow, c.narrowContext))) << where() << " x " << x;
           }
         }
   }

@@ -1,4 +1,4 @@
-// Attention of bf16 that is multiplied in int16: what becomes of large and small rows, of rows that are no numbers, and of many keys.
+// Attention of bf16 that is multiplied in int16: what becomes of large and small rows, of rows that are NaN, and of many keys.
 #include "test/Target/CPU/SoftmaxReference.h"
 
 using namespace xf::cpu;
@@ -20,9 +20,9 @@ std::string text(int64_t keys, bool causal) {
 
 struct Factors {
   Factors(int64_t queries, int64_t keys)
-      : queries(queries), keys(keys), q(randomNumbers(queries * kWidth, 1)), k(randomNumbers(keys * kWidth, 2)), v(randomNumbers(keys * kValueWidth, 3)) {
-    for (auto *numbers : {&q, &k, &v})
-      for (float &x : *numbers)
+      : queries(queries), keys(keys), q(randomValues(queries * kWidth, 1)), k(randomValues(keys * kWidth, 2)), v(randomValues(keys * kValueWidth, 3)) {
+    for (auto *values : {&q, &k, &v})
+      for (float &x : *values)
         x = toFloat(toBF16(x));
   }
 
@@ -55,8 +55,8 @@ struct Factors {
   std::vector<float> q, k, v;
 };
 
-void scale(std::vector<float> &numbers, float factor) {
-  for (float &x : numbers)
+void scale(std::vector<float> &values, float factor) {
+  for (float &x : values)
     x *= factor;
 }
 
@@ -66,7 +66,7 @@ std::map<Isa, Kernel> kernels(int64_t keys, bool causal) {
   auto op = harness.find<mlir::xf::AttendOp>();
   std::map<Isa, Kernel> all;
   for (Isa isa : runnableIsas(op))
-    if (takesWords(isa, op))
+    if (takesInt16(isa, op))
       all.emplace(isa, harness.compile(op, isa, {llvm::SmallVector<int64_t>(4, 1)}));
   EXPECT_FALSE(all.empty());
   return all;
@@ -108,7 +108,7 @@ TEST(AttendInt16Test, RowsHaveScalesOfTheirOwn) {
   }
 }
 
-/// What is no number, or infinite, makes NaN of what it reaches, and of nothing else.
+/// What is NaN, or infinite, makes NaN of what it reaches, and of nothing else.
 TEST(AttendInt16Test, WhatIsNotFiniteStaysWhereItIs) {
   for (auto &[isa, kernel] : kernels(64, true)) {
     Factors clean(30, 30);
@@ -140,7 +140,7 @@ TEST(AttendInt16Test, ManyKeys) {
         EXPECT_NEAR(context[i * kValueWidth + x], other.expected(i, x), 1e-4) << isaName(isa).str();
   }
   KernelHarness harness(text(4097, false));
-  EXPECT_FALSE(takesWords(Isa::avx512_vnni, harness.find<mlir::xf::AttendOp>()));
+  EXPECT_FALSE(takesInt16(Isa::avx512_vnni, harness.find<mlir::xf::AttendOp>()));
 }
 
 } // namespace

@@ -18,7 +18,7 @@ TEST_P(AttendTest, IsRightAndInvariant) {
       Problem problem(c, 3, queries, keys);
       std::string what = isaName(isa).str() + " Q " + std::to_string(queries) + " K " + std::to_string(keys);
       Problem::Output o = problem.run(kernel, 1);
-      problem.check(o, what, takesWords(isa, op));
+      problem.check(o, what, takesInt16(isa, op));
       if (HasFatalFailure())
         return;
       for (int threads : {2, 3, 7})
@@ -113,15 +113,15 @@ TEST(AttendTest, StridedQueries) {
   Case c{2, 2, 20, 32, kCausal, kNone, -1e9, false, false};
   KernelHarness harness(text(c));
   Problem problem(c, 1, 7, 7);
-  std::vector<float> apart(2 * problem.q.size()), context(7 * 2 * 32 * 3, -77.0f);
+  std::vector<float> spaced(2 * problem.q.size()), context(7 * 2 * 32 * 3, -77.0f);
   for (size_t i = 0; i < problem.q.size(); ++i)
-    apart[2 * i] = problem.q[i];
+    spaced[2 * i] = problem.q[i];
   for (Isa isa : machineIsas()) {
     auto op = harness.find<mlir::xf::AttendOp>();
     Problem::Output expected = problem.run(harness.compile(op, isa, {llvm::SmallVector<int64_t>(12, 1)}), 1);
     Kernel strided = harness.compile(op, isa, {{2, 1, 1, mlir::ShapedType::kDynamic}});
-    strided({view(apart, {1, 2, 7, 20}, {0, 40, 80, 2}), view(problem.packedKeys, {1, 2, 7, 20}, {0, kRoom * 20, 0, 1}),
-             view(problem.packedValues, {1, 2, 7, 32}, {0, 2 * kRoom * 16, 32, 1}),
+    strided({view(spaced, {1, 2, 7, 20}, {0, 40, 80, 2}), view(problem.packedKeys, {1, 2, 7, 20}, {0, kCapacity * 20, 0, 1}),
+             view(problem.packedValues, {1, 2, 7, 32}, {0, 2 * kCapacity * 16, 32, 1}),
              view(context, {1, 2, 7, 32}, {0, 96, 192, 3})});
     for (size_t i = 0; i < expected.context.size(); ++i)
       ASSERT_EQ(context[3 * i], expected.context[i]) << isaName(isa).str() << " element " << i;
@@ -138,17 +138,17 @@ TEST(AttendTest, PaddingChangesNothing) {
     Problem padded(c, 1, 9, 37), cut(c, 1, 9, 21);
     for (int64_t j = 0; j < 37; ++j)
       padded.t.tokens[j] = j < 21;
-    // Same numbers: the longer problem's first keys and values.
+    // Same values: the longer problem's first keys and values.
     for (int64_t head = 0; head < 2; ++head) {
-      std::memcpy(cut.packedKeys.data() + head * kRoom * 8, padded.packedKeys.data() + head * kRoom * 8, 4 * kRoom * 8);
-      std::memcpy(cut.packedValues.data() + head * kRoom * 32, padded.packedValues.data() + head * kRoom * 32, 4 * kRoom * 32);
+      std::memcpy(cut.packedKeys.data() + head * kCapacity * 8, padded.packedKeys.data() + head * kCapacity * 8, 4 * kCapacity * 8);
+      std::memcpy(cut.packedValues.data() + head * kCapacity * 32, padded.packedValues.data() + head * kCapacity * 32, 4 * kCapacity * 32);
     }
     cut.q = padded.q;
     EXPECT_TRUE(padded.run(kernel, 1) == cut.run(kernel, 1) || padded.run(kernel, 1).context == cut.run(kernel, 1).context);
   }
 }
 
-/// Nor are they read, if it is a mask that hides them: what stands there may be no number at all.
+/// Nor are they read, if it is a mask that hides them: what stands there may be NaN.
 TEST(AttendTest, PaddingIsNotRead) {
   auto confirm = [](const Case &c) {
     KernelHarness harness(text(c));
@@ -174,7 +174,7 @@ TEST(AttendTest, PaddingIsNotRead) {
   }
 }
 
-/// Nor is what lies before a window, but for keys of a panel, or a GPU's tile, with some inside it. One query and few, beams that share states, words.
+/// Nor is what lies before a window, but for keys of a panel, or a GPU's tile, with some inside it. One query and few, beams that share states, int16.
 TEST(AttendTest, KeysBeforeWindowsAreNotRead) {
   for (const Case &c : {Case{4, 2, 8, 24, kRecent, kNone, -1e9, false, true}, Case{4, 2, 8, 24, kRecent, kNone, -kInfinity, false, false, true},
                         Case{4, 2, 8, 24, kRecent, kNone, -1e9, false, false, true, false, kIdentity, true}}) {

@@ -1,4 +1,4 @@
-// Which columns are chosen, and in which order: equal logits anywhere, zeros of both signs, numbers that are none, and any number of
+// Which columns are chosen, and in which order: equal logits anywhere, zeros of both signs, NaN, and any number of
 // candidates. The logits are given, as an operand of the region.
 #include "test/Target/CPU/KernelHarness.h"
 
@@ -14,13 +14,13 @@ namespace {
 
 const float kInfinity = std::numeric_limits<float>::infinity(), kNaN = std::nanf("");
 
-std::string text(int64_t columns, int64_t most, const std::string &factor) {
-  std::string n = std::to_string(columns), m = std::to_string(most), names = ", #xf.dims<\"B\", \"\">>";
+std::string text(int64_t columns, int64_t maxCandidates, const std::string &factor) {
+  std::string n = std::to_string(columns), m = std::to_string(maxCandidates), names = ", #xf.dims<\"B\", \"\">>";
   std::string x = "tensor<?x?x1x" + factor + ", #xf.dims<\"B\", \"N\", \"\">>", w = "tensor<" + n + "x1x" + factor + ">";
   std::string logits = "tensor<?x" + n + "xf32" + names, classes = "tensor<?xi32, #xf.dims<\"B\">>";
   std::string f = "tensor<?x" + std::to_string(ChooseOp::countWords(columns)) + "xi32, #xf.dims<\"C\", \"\">>";
   std::string results = "tensor<?x" + m + "xf32" + names + ", tensor<?x" + m + "xi32" + names + ", tensor<?x2xf32" + names + ", tensor<?x" +
-                        std::to_string(ChooseOp::countParts(columns, most)) + "xf32" + names;
+                        std::to_string(ChooseOp::countParts(columns, maxCandidates)) + "xf32" + names;
   return "module attributes {xf.bounds = {B = 512 : i64, N = 8 : i64, C = 512 : i64}} {\n"
          "xf.entry @run(%x: " + x + " {xf.name = \"x\"}, %f: " + f + " {xf.name = \"f\"}, %c: " + classes + " {xf.name = \"c\"}, "
          "%o: tensor<2xi32> {xf.name = \"o\"}, %w: " + w + " {xf.name = \"w\"}, %l: " + logits + " {xf.name = \"l\"}) {\n"
@@ -45,7 +45,8 @@ struct Rows {
 /// Chooses, and compares with the definition.
 class Chooser {
 public:
-  Chooser(int64_t columns, int64_t most, const std::string &factor = "f32") : columns(columns), most(most), harness(text(columns, most, factor)) {
+  Chooser(int64_t columns, int64_t maxCandidates, const std::string &factor = "f32")
+      : columns(columns), maxCandidates(maxCandidates), harness(text(columns, maxCandidates, factor)) {
     auto op = harness.find<ChooseOp>();
     for (Isa isa : runnableIsas(op))
       kernels.push_back(harness.compile(op, isa, {llvm::SmallVector<int64_t>(10, 1)}));
@@ -60,35 +61,37 @@ public:
 
 private:
   void check(const Kernel &kernel, Rows &given, int32_t wanted, int32_t sums) {
-    int64_t rows = given.rows, parts = ChooseOp::countParts(columns, most);
-    std::vector<float> x(rows), weight((columns + 15) / 16 * 32), values(rows * most, -77), norms(rows * 2, -77), exchanged(rows * parts, kNaN);
-    std::vector<int32_t> tokens(rows * most, -77), classes(rows);
+    int64_t rows = given.rows, parts = ChooseOp::countParts(columns, maxCandidates);
+    std::vector<float> x(rows), weight((columns + 15) / 16 * 32), values(rows * maxCandidates, -77), norms(rows * 2, -77),
+        exchanged(rows * parts, kNaN);
+    std::vector<int32_t> tokens(rows * maxCandidates, -77), classes(rows);
     for (int64_t row = 0; row < rows; ++row)
       classes[row] = static_cast<int32_t>(row);
     int32_t options[] = {wanted, sums};
     kernel.together({view(x, {rows, 1, 1}), view(weight, {columns, 1}), view(given.forbidden, {rows, given.words}), view(classes, {rows}),
-                     view(options, {2}), view(given.logits, {rows, columns}), view(values, {rows, most}), view(tokens, {rows, most}),
-                     view(norms, {rows, 2}), view(exchanged, {rows, parts})},
+                     view(options, {2}), view(given.logits, {rows, columns}), view(values, {rows, maxCandidates}),
+                     view(tokens, {rows, maxCandidates}), view(norms, {rows, 2}), view(exchanged, {rows, parts})},
                     2);
     for (int64_t row = 0; row < rows; ++row) {
-      std::string where = std::to_string(rows) + " rows, " + std::to_string(wanted) + " of " + std::to_string(most) + " wanted, row " + std::to_string(row);
+      std::string where = std::to_string(rows) + " rows, " + std::to_string(wanted) + " of " + std::to_string(maxCandidates) +
+                          " wanted, row " + std::to_string(row);
       std::vector<int32_t> order;
-      bool isOdd = false;
+      bool isNonFinite = false;
       for (int32_t n = 0; n < columns; ++n) {
         float logit = given.isForbidden(row, n) ? -kInfinity : given.at(row, n);
-        isOdd |= std::isnan(logit) || logit == kInfinity;
+        isNonFinite |= std::isnan(logit) || logit == kInfinity;
         if (logit > -kInfinity)
           order.push_back(n);
       }
       std::stable_sort(order.begin(), order.end(), [&](int32_t a, int32_t b) { return given.at(row, a) > given.at(row, b); });
-      for (int64_t i = 0; i < most; ++i) {
+      for (int64_t i = 0; i < maxCandidates; ++i) {
         bool exists = i < wanted && i < static_cast<int64_t>(order.size());
-        ASSERT_EQ(tokens[row * most + i], exists ? order[i] : -1) << where << ", place " << i;
+        ASSERT_EQ(tokens[row * maxCandidates + i], exists ? order[i] : -1) << where << ", place " << i;
         float logit = exists ? given.at(row, order[i]) : -kInfinity;
-        ASSERT_EQ(llvm::bit_cast<uint32_t>(values[row * most + i]), llvm::bit_cast<uint32_t>(logit)) << where << ", place " << i;
+        ASSERT_EQ(llvm::bit_cast<uint32_t>(values[row * maxCandidates + i]), llvm::bit_cast<uint32_t>(logit)) << where << ", place " << i;
       }
-      ASSERT_EQ(std::isnan(norms[2 * row]), isOdd) << where;
-      if (isOdd)
+      ASSERT_EQ(std::isnan(norms[2 * row]), isNonFinite) << where;
+      if (isNonFinite)
         continue;
       float largest = order.empty() ? -kInfinity : given.at(row, order[0]);
       ASSERT_EQ(norms[2 * row], largest) << where;
@@ -100,17 +103,17 @@ private:
     }
   }
 
-  int64_t columns, most;
+  int64_t columns, maxCandidates;
   KernelHarness harness;
   std::vector<Kernel> kernels;
 };
 
-/// Each logit one of `numbers`, by chance.
-Rows mixed(int64_t rows, int64_t columns, const std::vector<float> &numbers, uint32_t seed) {
+/// Each logit one of `values`, by chance.
+Rows mixed(int64_t rows, int64_t columns, const std::vector<float> &values, uint32_t seed) {
   Rows given(rows, columns);
   std::mt19937 generator(seed);
   for (float &logit : given.logits)
-    logit = numbers[generator() % numbers.size()];
+    logit = values[generator() % values.size()];
   return given;
 }
 
@@ -118,11 +121,11 @@ Rows mixed(int64_t rows, int64_t columns, const std::vector<float> &numbers, uin
 constexpr int64_t kRows[] = {1, 6, 13, 70};
 
 TEST(ChooseOrder, OfEqualLogitsTheFirst) {
-  for (auto [columns, most] : {std::pair<int64_t, int64_t>{300, 1}, {300, 8}, {129, 33}, {700, 150}}) {
-    Chooser chooser(columns, most);
+  for (auto [columns, maxCandidates] : {std::pair<int64_t, int64_t>{300, 1}, {300, 8}, {129, 33}, {700, 150}}) {
+    Chooser chooser(columns, maxCandidates);
     for (int64_t rows : kRows) {
-      Rows equal = mixed(rows, columns, {0.5f}, 1), few = mixed(rows, columns, {-1.0f, 0.25f, 2.0f}, 2), many = mixed(rows, columns, randomNumbers(200, 3), 4);
-      for (int32_t wanted : std::vector<int32_t>{1, static_cast<int32_t>((most + 1) / 2), static_cast<int32_t>(most)})
+      Rows equal = mixed(rows, columns, {0.5f}, 1), few = mixed(rows, columns, {-1.0f, 0.25f, 2.0f}, 2), many = mixed(rows, columns, randomValues(200, 3), 4);
+      for (int32_t wanted : std::vector<int32_t>{1, static_cast<int32_t>((maxCandidates + 1) / 2), static_cast<int32_t>(maxCandidates)})
         for (Rows *given : {&equal, &few, &many})
           chooser.check(*given, wanted);
     }
@@ -143,7 +146,7 @@ TEST(ChooseOrder, ZerosAreEqual) {
 TEST(ChooseOrder, NumbersThatAreNone) {
   Chooser chooser(300, 8);
   for (int64_t rows : kRows) {
-    Rows some = mixed(rows, 300, randomNumbers(1000, 1), 2), most = mixed(rows, 300, {kNaN, -kNaN, -kInfinity, kInfinity, 1.0f}, 3);
+    Rows some = mixed(rows, 300, randomValues(1000, 1), 2), nonFinite = mixed(rows, 300, {kNaN, -kNaN, -kInfinity, kInfinity, 1.0f}, 3);
     Rows none = mixed(rows, 300, {kNaN, -kNaN, -kInfinity}, 4), low = mixed(rows, 300, {-kInfinity}, 5);
     for (int64_t row = 0; row < rows; ++row)
       if (row % 5) {
@@ -151,16 +154,16 @@ TEST(ChooseOrder, NumbersThatAreNone) {
         low.at(row, 200 + row) = -std::numeric_limits<float>::max();
       }
     for (int32_t wanted : {1, 8})
-      for (Rows *given : {&some, &most, &none, &low})
+      for (Rows *given : {&some, &nonFinite, &none, &low})
         chooser.check(*given, wanted);
   }
 }
 
 TEST(ChooseOrder, FewAllowedColumns) {
-  for (auto [columns, most] : {std::pair<int64_t, int64_t>{300, 8}, {700, 40}}) {
-    Chooser chooser(columns, most);
+  for (auto [columns, maxCandidates] : {std::pair<int64_t, int64_t>{300, 8}, {700, 40}}) {
+    Chooser chooser(columns, maxCandidates);
     for (int64_t rows : kRows) {
-      Rows given = mixed(rows, columns, randomNumbers(100, 1), 2);
+      Rows given = mixed(rows, columns, randomValues(100, 1), 2);
       std::mt19937 generator(3);
       for (int64_t row = 0; row < rows; ++row) {
         // None, one, two, … columns, anywhere.
@@ -171,7 +174,7 @@ TEST(ChooseOrder, FewAllowedColumns) {
           if (!isAllowed[n])
             given.forbid(row, n);
       }
-      for (int32_t wanted : std::vector<int32_t>{1, 5, static_cast<int32_t>(most)})
+      for (int32_t wanted : std::vector<int32_t>{1, 5, static_cast<int32_t>(maxCandidates)})
         chooser.check(given, wanted);
     }
   }
@@ -180,9 +183,9 @@ TEST(ChooseOrder, FewAllowedColumns) {
 TEST(ChooseOrder, OfSixteenBits) {
   Chooser chooser(300, 8, "bf16");
   for (int64_t rows : kRows) {
-    Rows given = mixed(rows, 300, randomNumbers(150, 1), 2), odd = mixed(rows, 300, {0.0f, -0.0f, -1.0f, kNaN, kInfinity, -kInfinity}, 3);
+    Rows given = mixed(rows, 300, randomValues(150, 1), 2), nonFinite = mixed(rows, 300, {0.0f, -0.0f, -1.0f, kNaN, kInfinity, -kInfinity}, 3);
     for (int32_t wanted : {1, 5, 8})
-      for (Rows *rowsOf : {&given, &odd})
+      for (Rows *rowsOf : {&given, &nonFinite})
         chooser.check(*rowsOf, wanted);
   }
 }
@@ -191,7 +194,7 @@ TEST(ChooseOrder, OfSixteenBits) {
 TEST(ChooseOrder, ManyBlocksOfColumns) {
   constexpr int64_t kColumns = 35000;
   Chooser chooser(kColumns, 8);
-  Rows given = mixed(2, kColumns, randomNumbers(20000, 1), 2), equal = mixed(2, kColumns, {1.0f}, 3), late = mixed(2, kColumns, {-1.0f, -2.0f}, 4);
+  Rows given = mixed(2, kColumns, randomValues(20000, 1), 2), equal = mixed(2, kColumns, {1.0f}, 3), late = mixed(2, kColumns, {-1.0f, -2.0f}, 4);
   for (int64_t i = 0; i < 20; ++i)
     late.at(0, kColumns - 1 - i) = static_cast<float>(i % 7), late.at(1, 257 * 128 + i) = static_cast<float>(i % 5);
   for (int32_t wanted : {1, 8})

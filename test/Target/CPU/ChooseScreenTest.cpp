@@ -12,19 +12,19 @@ using mlir::xf::ChooseOp;
 
 namespace {
 
-constexpr int64_t kMost = 8, kColumns = 2067, kDepth = 64, kWords = (kColumns + 127) / 128 * 4;
+constexpr int64_t kMaxCandidates = 8, kColumns = 2067, kDepth = 64, kWords = (kColumns + 127) / 128 * 4;
 
 /// The copies of the weight that a choice has.
 enum class Copies { none, all };
 
 int64_t partsWidth(Factor factor, Copies copies) {
-  int64_t parts = ChooseOp::countParts(kColumns, kMost);
+  int64_t parts = ChooseOp::countParts(kColumns, kMaxCandidates);
   return copies == Copies::none ? parts : parts + ChooseOp::countScreened(kColumns, kDepth, factor == Factor::f32);
 }
 
 /// Logits x Wᵀ / 2 + b.
 std::string text(Factor factor, Copies copies) {
-  std::string type = typesOf(factor).x, n = std::to_string(kColumns), k = std::to_string(kDepth), most = std::to_string(kMost);
+  std::string type = typesOf(factor).x, n = std::to_string(kColumns), k = std::to_string(kDepth), maxCandidates = std::to_string(kMaxCandidates);
   auto column = [&](std::string element) { return "tensor<" + n + "x" + element + ">"; };
   auto rows = [](std::string width, std::string element) { return "tensor<?x" + width + element + ", #xf.dims<\"B\", \"\">>"; };
   std::string x = "tensor<?x?x" + k + "x" + type + ", #xf.dims<\"B\", \"N\", \"\">>", w = column(k + "x" + type);
@@ -53,13 +53,13 @@ std::string text(Factor factor, Copies copies) {
   std::string parts = std::to_string(partsWidth(factor, copies));
   return "module attributes {xf.bounds = {B = 64 : i64, N = 1 : i64, C = 8 : i64}} {\nxf.entry @run(" + arguments + ") {\n"
          "%v, %i, %m, %q = xf.choose %x, %w axis 1 forbidden %f by %c options %o extras(%b) maps [[2]]" + operands + " : " + x + ", " + w + ", " +
-         f + ", " + c + ", tensor<2xi32> extras(" + column("f32") + ")" + types + " -> " + rows(most + "x", "f32") + ", " +
-         rows(most + "x", "i32") + ", " + rows("2x", "f32") + ", " + rows(parts + "x", "f32") +
+         f + ", " + c + ", tensor<2xi32> extras(" + column("f32") + ")" + types + " -> " + rows(maxCandidates + "x", "f32") + ", " +
+         rows(maxCandidates + "x", "i32") + ", " + rows("2x", "f32") + ", " + rows(parts + "x", "f32") +
          " {\n^bb0(%acc: f32, %bias: f32):\n%half = arith.constant 0.5 : f32\n%y = arith.mulf %acc, %half : f32\n"
          "%s = arith.addf %y, %bias : f32\nxf.yield %s : f32\n}\nxf.return\n}\n}\n";
 }
 
-/// What xf.quantize makes of a weight: T whole numbers, and bounds of what they lack.
+/// What xf.quantize makes of a weight: T integers, and bounds of what they lack.
 template <typename T>
 struct Quantized {
   explicit Quantized(const std::vector<float> &weight) : scales(kColumns), lengths(kColumns), errors(kColumns), mean(kDepth), sums(kColumns) {
@@ -83,9 +83,9 @@ struct Quantized {
       lengths[n] = std::nextafter(static_cast<float>(length), INFINITY);
       errors[n] = std::nextafter(static_cast<float>(std::sqrt(error)), INFINITY);
     }
-    numbers = packGroups(plain, kColumns, kDepth, 4 / sizeof(T));
+    integers = packGroups(plain, kColumns, kDepth, 4 / sizeof(T));
   }
-  std::vector<T> numbers;
+  std::vector<T> integers;
   std::vector<float> scales, lengths, errors, mean;
   std::vector<int32_t> sums;
 };
@@ -102,7 +102,7 @@ struct Kernels {
 
 struct Problem {
   Problem(Factor factor, const std::vector<float> &x, const std::vector<float> &weight)
-      : rows(x.size() / kDepth), factor(factor), factors(factor, x, weight, kColumns, kDepth), bytes(factors.weight), words(factors.weight),
+      : rows(x.size() / kDepth), factor(factor), factors(factor, x, weight, kColumns, kDepth), bytes(factors.weight), int16(factors.weight),
         bias(kColumns), forbidden(3 * kWords), classes(rows) {
     // Class 0 allows everything, 1 few columns, 2 nothing.
     for (int64_t n = 0; n < 32 * kWords; ++n)
@@ -115,7 +115,8 @@ struct Problem {
     return run(kernel, copies, threads, wanted, sums, 0, rows);
   }
   Choice run(const Kernel &kernel, Copies copies, int threads, int32_t wanted, bool sums, int64_t first, int64_t count) {
-    Choice result{std::vector<float>(count * kMost, -77), std::vector<float>(count * 2, -77), std::vector<int32_t>(count * kMost, -77)};
+    Choice result{std::vector<float>(count * kMaxCandidates, -77), std::vector<float>(count * 2, -77),
+                  std::vector<int32_t>(count * kMaxCandidates, -77)};
     int64_t width = partsWidth(factor, copies);
     std::vector<float> parts(count * width, std::nanf(""));
     int32_t options[] = {wanted, sums};
@@ -124,13 +125,13 @@ struct Problem {
                                          view(forbidden, {3, kWords}), view(kinds, {count}), view(options, {2}), view(bias, {kColumns})};
     auto append = [&](std::initializer_list<xf_abi_view> more) { views.insert(views.end(), more); };
     if (copies == Copies::all) {
-      append({view(bytes.numbers, {kColumns, kDepth}), view(bytes.scales, {kColumns}), view(bytes.sums, {kColumns}),
+      append({view(bytes.integers, {kColumns, kDepth}), view(bytes.scales, {kColumns}), view(bytes.sums, {kColumns}),
                     view(bytes.lengths, {kColumns}), view(bytes.errors, {kColumns}), view(bytes.mean, {kDepth})});
       if (factor == Factor::f32)
-        append({view(words.numbers, {kColumns, kDepth}), view(words.scales, {kColumns}), view(words.lengths, {kColumns}),
-                      view(words.errors, {kColumns}), view(words.mean, {kDepth})});
+        append({view(int16.integers, {kColumns, kDepth}), view(int16.scales, {kColumns}), view(int16.lengths, {kColumns}),
+                      view(int16.errors, {kColumns}), view(int16.mean, {kDepth})});
     }
-    append({view(result.values, {count, kMost}), view(result.tokens, {count, kMost}), view(result.norms, {count, 2}),
+    append({view(result.values, {count, kMaxCandidates}), view(result.tokens, {count, kMaxCandidates}), view(result.norms, {count, 2}),
                   view(parts, {count, width})});
     kernel.together(views, threads);
     return result;
@@ -138,7 +139,7 @@ struct Problem {
 
   static bool isSame(float x, float y) { return x == y || (std::isnan(x) && std::isnan(y)); }
 
-  /// The same best logits with and without copies of the weight, whether anybody asks for sums or not, and almost the same sums.
+  /// The same best logits with and without copies of the weight, whether anybody requests sums or not, and almost the same sums.
   void expectSame(const Kernels &kernels, const std::string &where) {
     double deviation = factor == Factor::f32 ? ChooseOp::kLostOfSums : ChooseOp::kLostOfSumsBF16;
     for (int32_t wanted : {1, 3, 8})
@@ -165,7 +166,7 @@ struct Problem {
   Factor factor;
   Factors factors;
   Quantized<int8_t> bytes;
-  Quantized<int16_t> words;
+  Quantized<int16_t> int16;
   std::vector<float> bias;
   std::vector<uint32_t> forbidden;
   std::vector<int32_t> classes;
@@ -193,14 +194,14 @@ protected:
     for (const Kernels &kernels : kernelsOf(GetParam()))
       body(kernels, kernels.isa);
   }
-  std::vector<float> weight = randomNumbers(kColumns * kDepth, 7);
+  std::vector<float> weight = randomValues(kColumns * kDepth, 7);
 };
 
 TEST_P(ChooseScreenTest, ChangesNothing) {
   forKernels([&](const Kernels &kernel, const std::string &isa) {
     for (int64_t rows : {1, 5, 13, 40}) {
-      Problem problem(GetParam(), randomNumbers(rows * kDepth, 8), weight);
-      problem.bias = randomNumbers(kColumns, 9);
+      Problem problem(GetParam(), randomValues(rows * kDepth, 8), weight);
+      problem.bias = randomValues(kColumns, 9);
       problem.expectSame(kernel, isa);
       for (int64_t row = 0; row < rows; ++row)
         problem.classes[row] = row % 3;
@@ -211,7 +212,7 @@ TEST_P(ChooseScreenTest, ChangesNothing) {
 
 TEST_P(ChooseScreenTest, KeepsTheOrderOfLogitsThatAreAlmostEqual) {
   // Columns that point where the row does, and that differ from each other by a few roundings, or not at all.
-  std::vector<float> x = randomNumbers(kDepth, 8), alike = weight;
+  std::vector<float> x = randomValues(kDepth, 8), alike = weight;
   std::mt19937 random(5);
   for (int64_t n = 3; n < kColumns; n += 97)
     for (int64_t k = 0; k < kDepth; ++k)
@@ -225,38 +226,38 @@ TEST_P(ChooseScreenTest, TakesAllWhereLogitsAreAlike) {
   std::vector<float> flat(kColumns * kDepth, 0.25f);
   forKernels([&](const Kernels &kernel, const std::string &isa) {
     for (int64_t rows : {1, 6})
-      Problem(GetParam(), randomNumbers(rows * kDepth, 8), flat).expectSame(kernel, isa);
+      Problem(GetParam(), randomValues(rows * kDepth, 8), flat).expectSame(kernel, isa);
   });
 }
 
 TEST_P(ChooseScreenTest, KnowsWhenItKnowsNothing) {
-  std::vector<float> few = randomNumbers(6 * kDepth, 8);
+  std::vector<float> few = randomValues(6 * kDepth, 8);
   for (float &value : llvm::MutableArrayRef(few).slice(kDepth, kDepth))
     value = 0;
   few[3 * kDepth + 5] = 3000; // outshines the others
   for (float &value : llvm::MutableArrayRef(few).slice(4 * kDepth, kDepth))
     value *= 1e-20f;
-  std::vector<float> odd = weight;
-  for (float &value : llvm::MutableArrayRef(odd).slice(10 * kDepth, kDepth))
+  std::vector<float> tiny = weight;
+  for (float &value : llvm::MutableArrayRef(tiny).slice(10 * kDepth, kDepth))
     value = 0;
-  for (float &value : llvm::MutableArrayRef(odd).slice(20 * kDepth, kDepth))
+  for (float &value : llvm::MutableArrayRef(tiny).slice(20 * kDepth, kDepth))
     value *= 1e-25f;
   forKernels([&](const Kernels &kernel, const std::string &isa) {
-    Problem(GetParam(), few, odd).expectSame(kernel, isa);
-    for (float number : {1e18f, 1e38f, INFINITY, -INFINITY, std::nanf("")}) {
+    Problem(GetParam(), few, tiny).expectSame(kernel, isa);
+    for (float value : {1e18f, 1e38f, INFINITY, -INFINITY, std::nanf("")}) {
       std::vector<float> x = few;
-      x[2 * kDepth + 1] = number;
-      Problem(GetParam(), x, odd).expectSame(kernel, isa + " x " + std::to_string(number));
-      Problem problem(GetParam(), few, odd);
-      problem.bias[30] = number;
-      problem.expectSame(kernel, isa + " bias " + std::to_string(number));
+      x[2 * kDepth + 1] = value;
+      Problem(GetParam(), x, tiny).expectSame(kernel, isa + " x " + std::to_string(value));
+      Problem problem(GetParam(), few, tiny);
+      problem.bias[30] = value;
+      problem.expectSame(kernel, isa + " bias " + std::to_string(value));
     }
   });
 }
 
 TEST_P(ChooseScreenTest, SumsAreARowsOwn) {
   // Peaked rows are settled, flat ones are not. Neither depends on the others, on threads, or, in f32, on the instruction set.
-  std::vector<float> x = randomNumbers(9 * kDepth, 8), flat = weight;
+  std::vector<float> x = randomValues(9 * kDepth, 8), flat = weight;
   for (int64_t row = 0; row < 9; ++row)
     for (int64_t k = 0; k < kDepth; ++k)
       x[row * kDepth + k] *= row % 3 == 0 ? 0.0001f : row % 3 == 1 ? 1 : 5;
@@ -281,7 +282,7 @@ TEST_P(ChooseScreenTest, SumsAreARowsOwn) {
 #ifndef XF_TEST_GPU_KERNELS
 TEST_P(ChooseScreenTest, LeavesOutWhatItMay) {
   // A copy that denies the best column: who believes it does not see that column.
-  std::vector<float> x = randomNumbers(kDepth, 8), best = weight;
+  std::vector<float> x = randomValues(kDepth, 8), best = weight;
   for (int64_t k = 0; k < kDepth; ++k)
     best[500 * kDepth + k] = 4 * x[k];
   forKernels([&](const Kernels &kernels, const std::string &isa) {
@@ -289,22 +290,22 @@ TEST_P(ChooseScreenTest, LeavesOutWhatItMay) {
     auto chosen = [&](bool sums) { return problem.run(kernels.few, Copies::all, 1, 1, sums).tokens[0]; };
     bool hasBytes = isa.ends_with("vnni") || isa.ends_with("avx512_bf16"), isF32 = GetParam() == Factor::f32;
     auto deny = [](auto &copy) { // with its whole panel
-      for (auto *numbers : {&copy.scales, &copy.lengths, &copy.errors})
-        std::fill_n(numbers->begin() + 496, 16, 0.0f);
+      for (auto *values : {&copy.scales, &copy.lengths, &copy.errors})
+        std::fill_n(values->begin() + 496, 16, 0.0f);
     };
     ASSERT_EQ(chosen(false), 500) << isa;
     ASSERT_EQ(chosen(true), 500) << isa;
     deny(problem.bytes);
     EXPECT_EQ(chosen(false) != 500, hasBytes) << isa;
     EXPECT_EQ(chosen(true) != 500, hasBytes && !isF32) << isa;
-    deny(problem.words);
+    deny(problem.int16);
     EXPECT_EQ(chosen(true) != 500, hasBytes || isF32) << isa;
   });
 }
 
 TEST_P(ChooseScreenTest, EstimatesRareColumnsOnly) {
   // Estimates that are twice as far from 0: where a column is rare its share of the sum is another then.
-  std::vector<float> x = randomNumbers(kDepth, 8), best = weight;
+  std::vector<float> x = randomValues(kDepth, 8), best = weight;
   for (int64_t k = 0; k < kDepth; ++k) {
     best[500 * kDepth + k] = x[k];
     best[600 * kDepth + k] = x[k] * 0.1f; // rare
@@ -314,7 +315,7 @@ TEST_P(ChooseScreenTest, EstimatesRareColumnsOnly) {
     auto sum = [&] { return problem.run(kernels.few, Copies::all, 1, 1, true).norms[1]; };
     float before = sum();
     bool isEstimated = GetParam() == Factor::f32 || isa.ends_with("_vnni") || isa.ends_with("_bf16");
-    auto scale = [&](int64_t column, float factor) { problem.bytes.scales[column] *= factor, problem.words.scales[column] *= factor; };
+    auto scale = [&](int64_t column, float factor) { problem.bytes.scales[column] *= factor, problem.int16.scales[column] *= factor; };
     scale(500, 1.05f);
     EXPECT_EQ(sum(), before) << isa;
     scale(600, 2);

@@ -13,7 +13,7 @@ using mlir::xf::ChooseOp;
 
 namespace {
 
-constexpr int64_t kMost = 8;
+constexpr int64_t kMaxCandidates = 8;
 
 /// What a sum of products of bytes is divided by, for logits of the size that they have in f32.
 constexpr float unitOf(Factor factor) { return factor == Factor::i8 ? 16384 : factor == Factor::i8_weights ? 128 : 1; }
@@ -21,13 +21,13 @@ constexpr float unitOf(Factor factor) { return factor == Factor::i8 ? 16384 : fa
 /// Logits x Wᵀ + b of the last of the positions. Bytes of x mean what they hold less 128.
 std::string chooseText(int64_t columns, int64_t depth, int64_t axis, Factor factor = Factor::f32) {
   FactorTypes types = typesOf(factor);
-  std::string n = std::to_string(columns), k = std::to_string(depth), most = std::to_string(kMost);
+  std::string n = std::to_string(columns), k = std::to_string(depth), maxCandidates = std::to_string(kMaxCandidates);
   std::string names = axis == 1 ? "\"B\", \"N\"" : "\"N\", \"B\"";
   std::string x = "tensor<?x?x" + k + "x" + types.x + ", #xf.dims<" + names + ", \"\">>", w = "tensor<" + n + "x" + k + "x" + types.weight + ">";
   std::string rows = ", #xf.dims<\"B\", \"\">>", bias = "tensor<" + n + "xf32>", sums = "tensor<" + n + "xi32>";
   std::string f = "tensor<?x" + std::to_string(ChooseOp::countWords(columns)) + "xi32, #xf.dims<\"C\", \"\">>";
-  std::string results = "tensor<?x" + most + "xf32" + rows + ", tensor<?x" + most + "xi32" + rows + ", tensor<?x2xf32" + rows;
-  std::string parts = "tensor<?x" + std::to_string(ChooseOp::countParts(columns, kMost)) + "xf32" + rows;
+  std::string results = "tensor<?x" + maxCandidates + "xf32" + rows + ", tensor<?x" + maxCandidates + "xi32" + rows + ", tensor<?x2xf32" + rows;
+  std::string parts = "tensor<?x" + std::to_string(ChooseOp::countParts(columns, kMaxCandidates)) + "xf32" + rows;
   std::string exact = "%z = arith.constant 128 : i32\n%d = arith.muli %sum, %z : i32\n%e = arith.subi %acc, %d : i32\n"
                       "%g = arith.sitofp %e : i32 to f32\n";
   std::string product = factor == Factor::i8 ? exact + "%y = arith.divf %g, %unit : f32\n" : "%y = arith.divf %acc, %unit : f32\n";
@@ -54,8 +54,8 @@ struct Choice {
 struct Problem {
   Problem(Factor factor, int64_t rows, int64_t columns, int64_t depth, int64_t axis, int64_t positions = 3, float largest = 1)
       : rows(rows), columns(columns), depth(depth), axis(axis), positions(positions), unit(unitOf(factor)),
-        factors(factor, multiplied(randomNumbers(rows * positions * depth, 1), largest), randomNumbers(columns * depth, 2), columns, depth),
-        bias(randomNumbers(columns, 3)), forbidden(4 * ChooseOp::countWords(columns)), classes(rows) {
+        factors(factor, multiplied(randomValues(rows * positions * depth, 1), largest), randomValues(columns * depth, 2), columns, depth),
+        bias(randomValues(columns, 3)), forbidden(4 * ChooseOp::countWords(columns)), classes(rows) {
     // Class 0 allows everything, 1 but a few columns, 2 few columns, 3 nothing.
     for (int64_t n = 0; n < columns; ++n)
       for (int64_t c = 0; c < 4; ++c)
@@ -65,16 +65,17 @@ struct Problem {
       classes[row] = row % 4;
   }
 
-  static std::vector<float> multiplied(std::vector<float> numbers, float factor) {
-    for (float &number : numbers)
-      number *= factor;
-    return numbers;
+  static std::vector<float> multiplied(std::vector<float> values, float factor) {
+    for (float &value : values)
+      value *= factor;
+    return values;
   }
 
   /// Rows from `first` on, the same as alone.
   Choice run(const Kernel &kernel, int threads, int32_t wanted, bool sums, int64_t first = 0) {
-    int64_t count = rows - first, parts = ChooseOp::countParts(columns, kMost);
-    Choice result{std::vector<float>(count * kMost, -77), std::vector<float>(count * 2, -77), std::vector<int32_t>(count * kMost, -77)};
+    int64_t count = rows - first, parts = ChooseOp::countParts(columns, kMaxCandidates);
+    Choice result{std::vector<float>(count * kMaxCandidates, -77), std::vector<float>(count * 2, -77),
+                  std::vector<int32_t>(count * kMaxCandidates, -77)};
     std::vector<float> exchanged(count * parts, std::nanf(""));
     int32_t options[] = {wanted, sums};
     int64_t rowStride = axis == 1 ? positions * depth : depth, positionStride = axis == 1 ? depth : rows * depth;
@@ -84,7 +85,8 @@ struct Problem {
     std::vector<int32_t> own(classes.begin() + first, classes.end());
     int64_t kinds = *std::max_element(own.begin(), own.end()) + 1;
     kernel.together({rowsView, view(factors.panels(), {columns, depth}), view(forbidden, {kinds, ChooseOp::countWords(columns)}), view(own, {count}),
-                     view(options, {2}), view(bias, {columns}), view(factors.sums, {columns}), view(result.values, {count, kMost}), view(result.tokens, {count, kMost}),
+                     view(options, {2}), view(bias, {columns}), view(factors.sums, {columns}), view(result.values, {count, kMaxCandidates}),
+                     view(result.tokens, {count, kMaxCandidates}),
                      view(result.norms, {count, 2}), view(exchanged, {count, parts})},
                     threads);
     return result;
@@ -121,19 +123,19 @@ void expectRight(const Problem &problem, const Choice &got, int32_t wanted, cons
     double sum = 0;
     for (int n : order)
       sum += std::exp(y[n] - y[order[0]]);
-    for (int64_t i = 0; i < kMost; ++i) {
+    for (int64_t i = 0; i < kMaxCandidates; ++i) {
       bool there = i < wanted && i < int64_t(order.size());
-      ASSERT_EQ(got.tokens[row * kMost + i], there ? order[i] : -1) << where << " row " << row << " place " << i;
+      ASSERT_EQ(got.tokens[row * kMaxCandidates + i], there ? order[i] : -1) << where << " row " << row << " place " << i;
       if (there)
-        ASSERT_NEAR(got.values[row * kMost + i], y[order[i]], 1e-5 * problem.depth) << where;
+        ASSERT_NEAR(got.values[row * kMaxCandidates + i], y[order[i]], 1e-5 * problem.depth) << where;
       else
-        ASSERT_EQ(got.values[row * kMost + i], -INFINITY) << where;
+        ASSERT_EQ(got.values[row * kMaxCandidates + i], -INFINITY) << where;
     }
     if (order.empty()) {
       ASSERT_EQ(got.norms[2 * row], -INFINITY) << where;
       ASSERT_EQ(got.norms[2 * row + 1], 0) << where;
     } else {
-      ASSERT_EQ(got.norms[2 * row], got.values[row * kMost]) << where;
+      ASSERT_EQ(got.norms[2 * row], got.values[row * kMaxCandidates]) << where;
       ASSERT_NEAR(got.norms[2 * row + 1] / sum, 1, 1e-5) << where;
     }
   }
@@ -158,7 +160,7 @@ protected:
             ASSERT_TRUE(problem.run(kernel, threads, wanted, true) == one) << where << " threads " << threads;
           Choice last = problem.run(kernel, 2, wanted, true, rows - 1);
           ASSERT_TRUE(std::equal(last.norms.begin(), last.norms.end(), one.norms.end() - 2)) << where << ": a row depends on its neighbours";
-          ASSERT_TRUE(std::equal(last.tokens.begin(), last.tokens.end(), one.tokens.end() - kMost)) << where;
+          ASSERT_TRUE(std::equal(last.tokens.begin(), last.tokens.end(), one.tokens.end() - kMaxCandidates)) << where;
           Choice without = problem.run(kernel, 1, wanted, false);
           ASSERT_EQ(without.tokens, one.tokens) << where;
           byIsa[isa].push_back(one);
@@ -215,10 +217,10 @@ TEST(Choose, KeepsTheOrderOfEqualsAndNoticesWhatIsNoNumber) {
       EXPECT_EQ(std::vector<int32_t>(got.tokens.begin(), got.tokens.begin() + 8), (std::vector<int32_t>{7, 57, 107, 157, 207, 257, 0, 3}));
       EXPECT_FALSE(std::isnan(got.norms[0]));
     }
-    for (float odd : {INFINITY, std::nanf("")})
+    for (float nonFinite : {INFINITY, std::nanf("")})
       for (int64_t n : {0, 130, 299}) {
         Problem bad = problem;
-        bad.bias[n] = odd;
+        bad.bias[n] = nonFinite;
         EXPECT_TRUE(std::isnan(bad.run(kernel, 2, 8, true).norms[0]));
         // Where nobody may choose it, it does no harm.
         for (auto &word : bad.forbidden)

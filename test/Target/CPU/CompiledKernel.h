@@ -59,20 +59,20 @@ public:
         continue;
       std::string text;
       llvm::raw_string_ostream(text) << function;
-      const Product &known = products.try_emplace(name, Product{text, nullptr, nullptr}).first->second;
-      if (known.text != text)
+      const Product &compiled = products.try_emplace(name, Product{text, nullptr, nullptr}).first->second;
+      if (compiled.text != text)
         throw std::runtime_error("there are two products of the name " + name.str());
-      if (known.code)
-        jump(function, known.code);
+      if (compiled.code)
+        jump(function, compiled.code);
     }
   }
 
   /// Records the products in `code`, which is mapped at `mapped`.
   void keep(const std::shared_ptr<MappedCode> &mapped, const Code &code) {
     for (const auto &symbol : code.symbols) {
-      auto known = products.find(symbol.getKey());
-      if (known != products.end() && !known->second.code)
-        known->second.mapped = mapped, known->second.code = mapped->at<const void *>(symbol.getValue());
+      auto found = products.find(symbol.getKey());
+      if (found != products.end() && !found->second.code)
+        found->second.mapped = mapped, found->second.code = mapped->at<const void *>(symbol.getValue());
     }
   }
 

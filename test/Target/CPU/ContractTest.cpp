@@ -25,9 +25,9 @@ std::string contractText(int64_t columns, int64_t depth) {
 
 struct Problem {
   Problem(int64_t rows, int64_t columns, int64_t depth)
-      : rows(rows), columns(columns), depth(depth), x(randomNumbers(rows * (depth + 8), 1)),
-        weight(randomNumbers(columns * depth, 2)), packed(packPanels(weight, columns, depth)),
-        bias(randomNumbers(columns, 3)), residual(randomNumbers(rows * columns, 4)) {}
+      : rows(rows), columns(columns), depth(depth), x(randomValues(rows * (depth + 8), 1)),
+        weight(randomValues(columns * depth, 2)), packed(packPanels(weight, columns, depth)),
+        bias(randomValues(columns, 3)), residual(randomValues(rows * columns, 4)) {}
 
   std::vector<float> run(const Kernel &kernel, int threads, int64_t firstRow = 0) {
     int64_t stride = depth + 8, count = rows - firstRow;
@@ -97,7 +97,7 @@ TEST(BareContractTest, IsRight) {
       Kernel kernel = harness.compile(harness.find<mlir::xf::ContractOp>(), isa, {{1, 1, step}});
       for (int64_t rows : {1, 5, 13, 70})
         for (int threads : {1, 3}) {
-          std::vector<float> factors = randomNumbers(rows * depth, 1), weight = randomNumbers(columns * depth, 2);
+          std::vector<float> factors = randomValues(rows * depth, 1), weight = randomValues(columns * depth, 2);
           std::vector<float> packed = packPanels(weight, columns, depth), got(rows * columns * step + 16, -77.0f);
           kernel({view(factors, {rows, depth}), view(packed, {columns, depth}), view(got, {rows, columns}, {columns * step, step})}, threads);
           for (int64_t i = 0; i < int64_t(got.size()); ++i) {

@@ -1,4 +1,4 @@
-// The factors of products of each type, made of random numbers, and modules that multiply them.
+// The factors of products of each type, made of random values, and modules that multiply them.
 #ifndef XF_TEST_TARGET_CPU_FACTORDATA_H
 #define XF_TEST_TARGET_CPU_FACTORDATA_H
 

@@ -9,14 +9,14 @@ namespace {
 
 struct Problem {
   Problem(Factor factor, int64_t rows, int64_t columns, int64_t depth)
-      : rows(rows), columns(columns), depth(depth), factors(factor, largestFirst(randomNumbers(rows * (depth + 5), 1), depth, 1),
-                                                            largestFirst(randomNumbers(columns * depth, 2), depth, -1), columns, depth),
-        scales(randomNumbers(rows, 3)), columnScales(randomNumbers(columns, 4)) {}
+      : rows(rows), columns(columns), depth(depth), factors(factor, largestFirst(randomValues(rows * (depth + 5), 1), depth, 1),
+                                                            largestFirst(randomValues(columns * depth, 2), depth, -1), columns, depth),
+        scales(randomValues(rows, 3)), columnScales(randomValues(columns, 4)) {}
 
   /// The largest products that there can be, in the first row: sums of pairs must not saturate.
-  static std::vector<float> largestFirst(std::vector<float> numbers, int64_t depth, float largest) {
-    std::fill_n(numbers.begin(), depth, largest);
-    return numbers;
+  static std::vector<float> largestFirst(std::vector<float> values, int64_t depth, float largest) {
+    std::fill_n(values.begin(), depth, largest);
+    return values;
   }
 
   std::vector<float> run(const Kernel &kernel, int threads, int64_t firstRow = 0) {

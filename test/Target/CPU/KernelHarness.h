@@ -30,7 +30,7 @@ using xf::gpu::test::Kernel;
 /// A stand-in for the GPU, whose kernels replace the CPU's.
 inline std::vector<Isa> machineIsas() { return {Isa::avx2}; }
 inline std::vector<Isa> runnableIsas(mlir::Operation *) { return machineIsas(); }
-inline bool takesWords(Isa, mlir::Operation *) { return false; }
+inline bool takesInt16(Isa, mlir::Operation *) { return false; }
 #else
 /// The general instruction sets that this machine can run.
 inline std::vector<Isa> machineIsas() {
@@ -67,8 +67,8 @@ inline std::vector<Isa> runnableIsas(mlir::Operation *op) {
   return isas;
 }
 
-/// Whether attention `op` multiplies words.
-inline bool takesWords(Isa isa, mlir::Operation *op) { return attendsInInt16(isa, mlir::cast<mlir::xf::AttendOp>(op)); }
+/// Whether attention `op` multiplies int16.
+inline bool takesInt16(Isa isa, mlir::Operation *op) { return attendsInInt16(isa, mlir::cast<mlir::xf::AttendOp>(op)); }
 #endif // XF_TEST_GPU_KERNELS
 
 /// A module and kernels made from ops in it.
@@ -166,13 +166,13 @@ xf_abi_view view(std::vector<T> &data, std::vector<int64_t> sizes, std::vector<i
   return view(data.data(), std::move(sizes), std::move(strides));
 }
 
-/// Numbers between -1 and 1, the same in every run.
-inline std::vector<float> randomNumbers(size_t count, uint32_t seed = 1) {
+/// Values between -1 and 1, the same in every run.
+inline std::vector<float> randomValues(size_t count, uint32_t seed = 1) {
   std::mt19937 generator(seed);
-  std::vector<float> numbers(count);
-  for (float &number : numbers)
-    number = static_cast<float>(generator()) / 2147483648.0f - 1.0f;
-  return numbers;
+  std::vector<float> values(count);
+  for (float &value : values)
+    value = static_cast<float>(generator()) / 2147483648.0f - 1.0f;
+  return values;
 }
 
 /// A weight [N, K] in panels [ceil(N/16)][K][16].

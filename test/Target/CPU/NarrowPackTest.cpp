@@ -6,18 +6,18 @@ using namespace xf::cpu::test;
 
 namespace {
 
-constexpr int64_t kDynamic = mlir::ShapedType::kDynamic, kRoom = 64, kHeads = 2;
+constexpr int64_t kDynamic = mlir::ShapedType::kDynamic, kCapacity = 64, kHeads = 2;
 constexpr uint16_t kUntouched = 0xffff;
 
 struct Case {
   bool keys;
-  int64_t width, step, knownStep;
+  int64_t width, step, constantStep;
 };
 
 /// [B, 2, T, D] as projections leave it: [B, T, 2, D], with elements `step` apart.
 struct Heads {
   Heads(const Case &c, int64_t rows, int64_t positions) : c(c), rows(rows), positions(positions) {
-    for (float x : randomNumbers(rows * positions * kHeads * c.width * c.step))
+    for (float x : randomValues(rows * positions * kHeads * c.width * c.step))
       data.push_back(toBF16(x));
   }
   /// The positions from `first` on.
@@ -37,7 +37,7 @@ struct Heads {
 struct Packed {
   Packed(const Case &c, int64_t rows) : c(c), panels((c.width + 15) / 16), data(rows * kHeads * headStride() + 32, kUntouched) {}
 
-  int64_t headStride() const { return c.keys ? kRoom * c.width : panels * kRoom * 16; }
+  int64_t headStride() const { return c.keys ? kCapacity * c.width : panels * kCapacity * 16; }
   xf_abi_view view() { return test::view(data, {0, 0, 0, 0}, {kHeads * headStride(), headStride(), c.keys ? c.width : panels * 16, 1}); }
   uint16_t &at(int64_t row, int64_t head, int64_t position, int64_t column) {
     int64_t key = ((position / 16 * (c.width / 2) + column / 2) * 16 + position % 16) * 2 + column % 2;
@@ -75,7 +75,7 @@ TEST_P(NarrowPackTest, PacksWholeTensors) {
                         "xf.entry @run(%x: " + type("T") + " {xf.name = \"x\"}) -> (" + type("T") + " {xf.name = \"y\"}) {\n"
                         "%y = xf.pack " + layout() + " %x : " + type("T") + "\nxf.return %y : " + type("T") + "\n}\n}\n");
   for (Isa isa : machineIsas()) {
-    Kernel kernel = harness.compile(harness.find<mlir::xf::PackOp>(), isa, {{c.knownStep, 1}});
+    Kernel kernel = harness.compile(harness.find<mlir::xf::PackOp>(), isa, {{c.constantStep, 1}});
     for (int64_t positions : {1, 2, 16, 21, 48})
       for (int threads : {1, 4}) {
         Heads heads(c, 3, positions);
@@ -96,7 +96,7 @@ TEST_P(NarrowPackTest, AppendsAnyNumberOfPositions) {
                         "%y = xf.append %x to @s[%zero] axis 2 past %past : " + type("N") + ", tensor<?xi32, #xf.dims<\"B\">> -> " + type("T") +
                         "\nxf.return %y : " + type("T") + "\n}\n}\n");
   for (Isa isa : machineIsas()) {
-    Kernel kernel = harness.compile(harness.find<mlir::xf::AppendOp>(), isa, {{c.knownStep, 1, 1}});
+    Kernel kernel = harness.compile(harness.find<mlir::xf::AppendOp>(), isa, {{c.constantStep, 1, 1}});
     Heads heads(c, 3, 40);
     Packed expected(c, 3), packed(c, 3);
     int64_t past = 0;
@@ -118,7 +118,7 @@ TEST_P(NarrowPackTest, StoresSentencesInTheirSlots) {
                         "%zero = arith.constant 0 : index\n"
                         "xf.store %x to @s[%zero] slots %slots : " + type("T") + ", tensor<?xi32, #xf.dims<\"B\">>\nxf.return\n}\n}\n");
   for (Isa isa : machineIsas()) {
-    Kernel kernel = harness.compile(harness.find<mlir::xf::StoreOp>(), isa, {{c.knownStep, 1, 1}});
+    Kernel kernel = harness.compile(harness.find<mlir::xf::StoreOp>(), isa, {{c.constantStep, 1, 1}});
     Heads heads(c, 2, 19);
     std::vector<int32_t> slots = {4, 1};
     Packed expected(c, 5), packed(c, 5);

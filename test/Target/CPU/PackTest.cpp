@@ -18,7 +18,7 @@ std::string headsType(int64_t width, const std::string &positions) {
 struct Heads {
   Heads(int64_t rows, int64_t positions, int64_t width, int64_t step)
       : rows(rows), positions(positions), width(width), step(step),
-        data(randomNumbers(rows * positions * 2 * width * step)) {}
+        data(randomValues(rows * positions * 2 * width * step)) {}
 
   xf_abi_view view() {
     return test::view(data, {rows, 2, positions, width}, {positions * 2 * width * step, width * step, 2 * width * step, step});
@@ -41,9 +41,9 @@ struct Packed {
   int64_t rowStride() const { return 2 * headStride(); }
   xf_abi_view view() { return test::view(data, {0, 0, 0, 0}, {rowStride(), headStride(), keys ? width : panels * 16, 1}); }
   float &at(int64_t row, int64_t head, int64_t position, int64_t column) {
-    int64_t place = keys ? (position / 16 * width + column) * 16 + position % 16
+    int64_t offset = keys ? (position / 16 * width + column) * 16 + position % 16
                          : position * panels * 16 + column;
-    return data[row * rowStride() + head * headStride() + place];
+    return data[row * rowStride() + head * headStride() + offset];
   }
 
   bool keys;
@@ -53,7 +53,7 @@ struct Packed {
 
 struct LayoutCase {
   bool keys;
-  int64_t width, step, knownStep;
+  int64_t width, step, constantStep;
 };
 class LayoutTest : public testing::TestWithParam<LayoutCase> {
 protected:
@@ -68,7 +68,7 @@ TEST_P(LayoutTest, PacksWholeTensors) {
                         "%y = xf.pack " + layout() + " %x : " + type + "\nxf.return %y : " + type + "\n}\n}\n");
   auto op = harness.find<mlir::xf::PackOp>();
   for (Isa isa : machineIsas()) {
-    Kernel kernel = harness.compile(op, isa, {{c.knownStep, 1}});
+    Kernel kernel = harness.compile(op, isa, {{c.constantStep, 1}});
     for (int64_t positions : {1, 16, 21, 48}) {
       Heads heads(3, positions, c.width, c.step);
       for (int threads : {1, 2, 5}) {
@@ -99,7 +99,7 @@ TEST_P(LayoutTest, AppendsBehindEachRowsPast) {
                         "\nxf.return %y : " + all + "\n}\n}\n");
   auto op = harness.find<mlir::xf::AppendOp>();
   for (Isa isa : machineIsas()) {
-    Kernel kernel = harness.compile(op, isa, {{c.knownStep, 1, 1}});
+    Kernel kernel = harness.compile(op, isa, {{c.constantStep, 1, 1}});
     for (int64_t positions : {1, 5}) {
       Heads heads(3, positions, c.width, c.step);
       std::vector<int32_t> past = {0, 15, 33};
@@ -126,7 +126,7 @@ TEST_P(LayoutTest, StoresSentencesInTheirSlots) {
                         "xf.store %x to @s[%zero] slots %slots : " + type + ", tensor<?xi32, #xf.dims<\"B\">>\nxf.return\n}\n}\n");
   auto op = harness.find<mlir::xf::StoreOp>();
   for (Isa isa : machineIsas()) {
-    Kernel kernel = harness.compile(op, isa, {{c.knownStep, 1, 1}});
+    Kernel kernel = harness.compile(op, isa, {{c.constantStep, 1, 1}});
     Heads heads(2, 19, c.width, c.step);
     std::vector<int32_t> slots = {4, 1};
     Packed packed(c.keys, 5, 64, c.width);
@@ -153,10 +153,10 @@ TEST(CopyTest, MakesViewsDense) {
                         "%y = xf.pack plain %x : " + type + "\nxf.return %y : " + type + "\n}\n}\n");
   auto op = harness.find<mlir::xf::PackOp>();
   for (Isa isa : machineIsas())
-    for (int64_t known : {int64_t(6), kDynamic}) {
-      Kernel kernel = harness.compile(op, isa, {{known, 1}});
+    for (int64_t constantStep : {int64_t(6), kDynamic}) {
+      Kernel kernel = harness.compile(op, isa, {{constantStep, 1}});
       int64_t rows = 2, positions = 37; // seen as [B, T, 3, 2], transposed
-      std::vector<float> x = randomNumbers(rows * positions * 6), y(rows * positions * 3 + 16, kUntouched);
+      std::vector<float> x = randomValues(rows * positions * 6), y(rows * positions * 3 + 16, kUntouched);
       kernel({view(x, {rows, 3, positions}, {positions * 6, 2, 6}), view(y, {rows, 3, positions})}, 2);
       for (int64_t b = 0; b < rows; ++b)
         for (int64_t c = 0; c < 3; ++c)
@@ -190,11 +190,11 @@ TEST(CopyTest, ConcatenatesAlongAnyAxis) {
     int64_t all = std::accumulate(sizes.begin(), sizes.end(), int64_t(1), std::multiplies());
     for (Isa isa : machineIsas()) {
       Kernel kernel = harness.compile(op, isa, {{1, 1, 1}});
-      std::vector<float> first = randomNumbers(all / 23 * 20), second = randomNumbers(all / 23 * 3, 2), joined(all + 16, kUntouched);
+      std::vector<float> first = randomValues(all / 23 * 20), second = randomValues(all / 23 * 3, 2), joined(all + 16, kUntouched);
       kernel({view(first, firstSizes), view(second, secondSizes), view(joined, sizes)}, 3);
       for (int64_t i = 0; i < all; ++i) {
-        int64_t outer = i / inner / 23, place = i / inner % 23, rest = i % inner;
-        ASSERT_EQ(joined[i], place < 20 ? first[(outer * 20 + place) * inner + rest] : second[(outer * 3 + place - 20) * inner + rest])
+        int64_t outer = i / inner / 23, position = i / inner % 23, rest = i % inner;
+        ASSERT_EQ(joined[i], position < 20 ? first[(outer * 20 + position) * inner + rest] : second[(outer * 3 + position - 20) * inner + rest])
             << isaName(isa).str() << " axis " << axis << " element " << i;
       }
       EXPECT_EQ(joined[all], kUntouched);
@@ -213,7 +213,7 @@ TEST(CopyTest, InterleavesAndTakesApart) {
                           "%y = xf.concat(%a, %c) axis 2 : (" + alone + ", " + alone + ") -> " + pairs + "\n%z = xf.pack plain %r : " + row +
                           "\nxf.return %y, %z : " + pairs + ", " + row + "\n}\n}\n");
     constexpr int64_t rows = 3;
-    std::vector<float> first = randomNumbers(rows * width), second = randomNumbers(rows * width, 2);
+    std::vector<float> first = randomValues(rows * width), second = randomValues(rows * width, 2);
     for (Isa isa : machineIsas()) {
       std::vector<float> both(2 * rows * width + 16, kUntouched), odd(rows * width + 16, kUntouched);
       harness.compile(harness.find<mlir::xf::ConcatOp>(), isa, {{1, 1, 1}})(

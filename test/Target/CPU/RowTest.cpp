@@ -79,7 +79,7 @@ TEST_P(NormTest, IsRightAndInvariant) {
   int64_t d = GetParam(), batch = 3, length = 5, rows = batch * length, wide = d + 3;
   KernelHarness harness(fill(kNorm, {{"T", "tensor<?x?x$Dxf32, #xf.dims<\"B\", \"S\", \"\">>"}, {"D", std::to_string(d)}}));
   auto op = harness.find<mlir::xf::RowOp>();
-  std::vector<float> x = randomNumbers(rows * wide, 1), r = randomNumbers(rows * d, 2), g = randomNumbers(d, 3);
+  std::vector<float> x = randomValues(rows * wide, 1), r = randomValues(rows * d, 2), g = randomValues(d, 3);
   std::vector<double> sums(rows * d), expected(rows * d);
   for (int64_t row = 0; row < rows; ++row) {
     double mean = 0, variance = 0;
@@ -163,7 +163,7 @@ TEST(RowTest, SoftmaxOfDynamicLength) {
     byIsa.emplace_back();
     for (int64_t length = 1; length <= 64; ++length) {
       int64_t rows = 11;
-      std::vector<float> x = randomNumbers(rows * length, length), y(rows * length);
+      std::vector<float> x = randomValues(rows * length, length), y(rows * length);
       for (float &value : x)
         value *= 20;
       std::vector<double> expected(rows * length);
@@ -224,7 +224,7 @@ TEST(RowTest, EmbedsFromPlainAndPackedTables) {
       KernelHarness harness(fill(kEmbed, {{"D", std::to_string(d)}, {"L", panels ? "panels" : "plain"}}));
       auto op = harness.find<mlir::xf::RowOp>();
       int64_t batch = 2, length = 7;
-      std::vector<float> table = randomNumbers(40 * d, 1), packed = packPanels(table, 40, d), position = randomNumbers(length * d, 2);
+      std::vector<float> table = randomValues(40 * d, 1), packed = packPanels(table, 40, d), position = randomValues(length * d, 2);
       std::vector<int32_t> ids(batch * length);
       for (size_t i = 0; i < ids.size(); ++i)
         ids[i] = i * 37 % 40;
@@ -244,7 +244,7 @@ TEST(RowTest, EmbedsFromPlainAndPackedTables) {
     }
 }
 
-/// Rows of a table of 16-bit numbers, in groups of two where it is in panels.
+/// Rows of a table of 16-bit values, in groups of two where it is in panels.
 const char *kEmbedHalves = R"(
 module attributes {xf.bounds = {B = 8 : i64}} {
 xf.weight @table : tensor<40x$Dxbf16> layers 1 layout $L {
@@ -274,7 +274,7 @@ TEST(RowTest, EmbedsFromTablesOf16Bits) {
   for (int64_t d : {1, 5, 16, 37})
     for (bool panels : {false, true}) {
       KernelHarness harness(fill(kEmbedHalves, {{"D", std::to_string(d)}, {"L", panels ? "panels" : "plain"}}));
-      // Numbers that bf16 holds exactly: 1 … 2, in steps of 2^-7.
+      // Values that bf16 holds exactly: 1 … 2, in steps of 2^-7.
       int64_t pairs = (d + 1) / 2;
       std::vector<uint16_t> table(panels ? 3 * pairs * 32 : 40 * d, 0x7fff);
       for (int64_t n = 0; n < 40; ++n)
@@ -323,7 +323,7 @@ xf.entry @run(%x: tensor<?x$Dxf32, #xf.dims<"B", "">> {xf.name = "x"}) -> (tenso
         x[i] = static_cast<float>(i + 1);
         uint32_t bits;
         std::memcpy(&bits, &x[i], sizeof(bits));
-        halves[i] = bits >> 16, bytes[i] = i + 1; // bf16 holds these numbers exactly
+        halves[i] = bits >> 16, bytes[i] = i + 1; // bf16 holds these values exactly
       }
       kernel({view(x, {1, width}), view(y, {1, width}), view(z, {1, width})});
       EXPECT_EQ(y, halves) << isaName(isa).str() << " width " << width;
@@ -332,7 +332,7 @@ xf.entry @run(%x: tensor<?x$Dxf32, #xf.dims<"B", "">> {xf.name = "x"}) -> (tenso
   }
 }
 
-/// To the nearest, ties to even, on all instruction sets; what is not a number stays so.
+/// To the nearest, ties to even, on all instruction sets; what is NaN stays so.
 TEST(RowTest, RoundsToBF16) {
   const char *text = R"(
 module attributes {xf.bounds = {B = 8 : i64}} {
@@ -352,7 +352,7 @@ xf.entry @run(%x: tensor<?x19xf32, #xf.dims<"B", "">> {xf.name = "x"}) -> (tenso
   KernelHarness harness(text);
   auto op = harness.find<mlir::xf::RowOp>();
   EXPECT_EQ(kernelIsas(op).back(), Isa::avx512_bf16);
-  const std::pair<uint32_t, uint16_t> numbers[] = {
+  const std::pair<uint32_t, uint16_t> cases[] = {
       {0x3f800000, 0x3f80}, {0x3f808000, 0x3f80}, {0x3f808001, 0x3f81}, {0x3f818000, 0x3f82}, {0x3f817fff, 0x3f81}, {0xbf808000, 0xbf80}, {0xbf818000, 0xbf82},
       {0x7f7f7fff, 0x7f7f}, {0x7f7f8000, 0x7f80}, {0x7f800000, 0x7f80}, {0xff800000, 0xff80}, {0x7fc00000, 0x7fc0}, {0x7f800001, 0x7fc0}, {0x7fffffff, 0x7fff},
       {0x00800000, 0x0080}, {0x00ffffff, 0x0100}, {0x00000000, 0x0000}, {0x80000000, 0x8000}, {0x34008001, 0x3401}};
@@ -361,8 +361,8 @@ xf.entry @run(%x: tensor<?x19xf32, #xf.dims<"B", "">> {xf.name = "x"}) -> (tenso
     std::vector<float> x(19);
     std::vector<uint16_t> y(19), rounded(19);
     for (int64_t i = 0; i < 19; ++i) {
-      std::memcpy(&x[i], &numbers[i].first, sizeof(float));
-      rounded[i] = numbers[i].second;
+      std::memcpy(&x[i], &cases[i].first, sizeof(float));
+      rounded[i] = cases[i].second;
     }
     kernel({view(x, {1, 19}), view(y, {1, 19})});
     EXPECT_EQ(y, rounded) << isaName(isa).str();
@@ -384,7 +384,7 @@ xf.entry @run(%past: tensor<?xi32, #xf.dims<"B">> {xf.name = "past"}) -> (tensor
     EXPECT_EQ(y[i], past[i / 5] + i % 5 + 2);
 }
 
-/// Each function on numbers of all sizes, against libm in f64.
+/// Each function on values of all sizes, against libm in f64.
 struct Function {
   std::string body;
   double (*expected)(double);
@@ -410,7 +410,7 @@ xf.entry @run(%x: tensor<1003xf32> {xf.name = "x"}) -> (tensor<1003xf32> {xf.nam
   }
   xf.return %y : tensor<1003xf32>
 })", {{"F", function.body}}));
-  std::vector<float> x = randomNumbers(1003, 5), y(1003);
+  std::vector<float> x = randomValues(1003, 5), y(1003);
   for (float &value : x)
     value = function.low + (function.high - function.low) * (value + 1) / 2;
   std::vector<std::vector<float>> byIsa;

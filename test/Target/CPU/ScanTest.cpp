@@ -38,7 +38,7 @@ TEST_P(ScanTest, WalksAlongAnyAxis) {
       KernelHarness harness(text(type, axis, isReversed));
       int64_t batch = 3, positions = 7;
       std::vector<int64_t> sizes{axis == 0 ? positions : batch, axis == 1 ? positions : axis == 0 ? batch : width, axis == 2 ? positions : width};
-      std::vector<float> f = randomNumbers(batch * positions * width, 1), u = randomNumbers(batch * positions * width, 2), expected(f.size());
+      std::vector<float> f = randomValues(batch * positions * width, 1), u = randomValues(batch * positions * width, 2), expected(f.size());
       for (size_t i = 0; i < f.size(); ++i) {
         int64_t stride = axis == 0 ? batch * width : axis == 1 ? width : 1;
         if (static_cast<int64_t>(i) / stride % positions == (isReversed ? positions - 1 : 0))

@@ -9,13 +9,13 @@ namespace xf::cpu::test {
 /// The softmax of a query's scores.
 struct SoftmaxReference {
   explicit SoftmaxReference(std::vector<double> scores) : exponentials(std::move(scores)) {
-    double most = -std::numeric_limits<double>::infinity();
+    double max = -std::numeric_limits<double>::infinity();
     for (double x : exponentials)
-      most = std::max(most, x);
+      max = std::max(max, x);
     // If the mask hides all keys, probabilities are 0.
-    bool none = most == -std::numeric_limits<double>::infinity();
+    bool none = max == -std::numeric_limits<double>::infinity();
     for (double &x : exponentials)
-      sum += (x = none ? 0 : std::exp(x - most));
+      sum += (x = none ? 0 : std::exp(x - max));
     sum = none ? 1 : sum;
   }
   double probability(int64_t key) const { return exponentials[key] / sum; }

@@ -40,8 +40,8 @@ inline std::vector<Sentences> sentenceBatches() {
 }
 
 /// Values in f32 or bf16, as stored in memory.
-struct Numbers {
-  Numbers(bool narrow, size_t count, float value) : narrow(narrow), shorts(narrow ? count : 0, toBF16(value)), floats(narrow ? 0 : count, value) {}
+struct Elements {
+  Elements(bool narrow, size_t count, float value) : narrow(narrow), shorts(narrow ? count : 0, toBF16(value)), floats(narrow ? 0 : count, value) {}
   void set(int64_t i, float value) {
     if (narrow)
       shorts[i] = toBF16(value);
@@ -52,7 +52,7 @@ struct Numbers {
   void *at(int64_t i) { return narrow ? static_cast<void *>(shorts.data() + i) : floats.data() + i; }
   size_t size() const { return narrow ? shorts.size() : floats.size(); }
   /// The index of the first value whose bits differ, or -1.
-  int64_t difference(const Numbers &other) const {
+  int64_t difference(const Elements &other) const {
     for (size_t i = 0; i < size(); ++i)
       if (narrow ? shorts[i] != other.shorts[i] : llvm::bit_cast<uint32_t>(floats[i]) != llvm::bit_cast<uint32_t>(other.floats[i]))
         return i;

@@ -9,10 +9,10 @@ namespace xf::cpu::test {
 inline const char *const kSlots = "tensor<?xi32, #xf.dims<\"B\">>", *const kSpans = "tensor<?x2xi32, #xf.dims<\"B\", \"\">>";
 inline std::string moduleOf(const std::string &text) { return "module attributes {xf.bounds = {B = 8 : i64, S = 64 : i64, P = 320 : i64}} {\n" + text + "}\n"; }
 
-/// A token's elements are `step` apart; kernels are compiled for `knownStep`.
+/// A token's elements are `step` apart; kernels are compiled for `constantStep`.
 struct SpanCase {
   bool keys, narrow; // bf16
-  int64_t width, step, knownStep;
+  int64_t width, step, constantStep;
 };
 
 /// Copies sentences to keys or values of attention.
@@ -36,45 +36,45 @@ protected:
 
   /// Tokens as projections write them: [P, 2, D], with elements `step` apart and other data after each token.
   int64_t tokenRow() const { return kHeads * c.width * c.step + 3; }
-  Numbers tokens(const Sentences &s) const {
-    Numbers all(c.narrow, s.tokens * tokenRow(), std::numeric_limits<float>::quiet_NaN());
-    std::vector<float> dice = randomNumbers(s.tokens * kHeads * c.width);
+  Elements tokens(const Sentences &s) const {
+    Elements all(c.narrow, s.tokens * tokenRow(), std::numeric_limits<float>::quiet_NaN());
+    std::vector<float> dice = randomValues(s.tokens * kHeads * c.width);
     for (size_t i = 0; i < dice.size(); ++i)
       all.set(i / (kHeads * c.width) * tokenRow() + i % (kHeads * c.width) * c.step, dice[i]);
     return all;
   }
-  xf_abi_view viewOf(Numbers &all, int64_t first, int64_t count) const {
+  xf_abi_view viewOf(Elements &all, int64_t first, int64_t count) const {
     return view(all.at(first * tokenRow()), {1, kHeads, count, c.width}, {int64_t(1) << 40, c.width * c.step, tokenRow(), c.step});
   }
 
   int64_t columns() const { return c.keys ? c.width : (c.width + 15) / 16 * 16; } // including padding
-  int64_t headStride() const { return kRoom * columns(); }
-  xf_abi_view rowsOf(Numbers &packed, int64_t row, int64_t rows, int64_t longest) const {
+  int64_t headStride() const { return kCapacity * columns(); }
+  xf_abi_view rowsOf(Elements &packed, int64_t row, int64_t rows, int64_t longest) const {
     return view(packed.at(row * kHeads * headStride()), {rows, kHeads, longest, c.width}, {kHeads * headStride(), headStride(), columns(), 1});
   }
   /// [s/16][x/g][s%16][x%g] of keys, [s/g][x][s%g] of values
-  int64_t place(int64_t row, int64_t head, int64_t position, int64_t column) const {
+  int64_t offset(int64_t row, int64_t head, int64_t position, int64_t column) const {
     int64_t g = c.narrow ? 2 : 1, start = (row * kHeads + head) * headStride();
     return start + (c.keys ? (position / 16 * (c.width / g) + column / g) * 16 * g + position % 16 * g + column % g
                            : (position / g * columns() + column) * g + position % g);
   }
-  Numbers nothing() const { return Numbers(c.narrow, 8 * kHeads * headStride() + 32, kUntouched); }
+  Elements nothing() const { return Elements(c.narrow, 8 * kHeads * headStride() + 32, kUntouched); }
 
   /// The expected memory: sentence b in row rows[b], followed by zeros up to position end(length) and column `width`.
-  Numbers laidOut(const Sentences &s, const std::vector<int32_t> &rows, const Numbers &x, llvm::function_ref<int64_t(int64_t)> end, int64_t width) const {
-    Numbers packed = nothing();
+  Elements laidOut(const Sentences &s, const std::vector<int32_t> &rows, const Elements &x, llvm::function_ref<int64_t(int64_t)> end, int64_t width) const {
+    Elements packed = nothing();
     for (int64_t b = 0; b < s.count(); ++b)
       for (int64_t head = 0; head < kHeads; ++head)
         for (int64_t position = 0; position < end(s.lengths[b]); ++position)
           for (int64_t column = 0; column < width; ++column) {
             bool isGiven = position < s.lengths[b] && column < c.width;
             int64_t from = (s.firsts[b] + position) * tokenRow() + (head * c.width + column) * c.step;
-            packed.set(place(rows[b], head, position, column), isGiven ? x.get(from) : 0);
+            packed.set(offset(rows[b], head, position, column), isGiven ? x.get(from) : 0);
           }
     return packed;
   }
 
-  static constexpr int64_t kRoom = 64, kHeads = 2;
+  static constexpr int64_t kCapacity = 64, kHeads = 2;
   static constexpr float kUntouched = -77.0f;
   SpanCase c = GetParam();
   std::string layout = c.keys ? "keys" : "values";

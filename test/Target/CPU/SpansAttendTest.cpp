@@ -10,9 +10,9 @@ namespace {
 constexpr float kNaN = std::numeric_limits<float>::quiet_NaN(), kUntouched = -77.0f;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr int64_t kDynamic = mlir::ShapedType::kDynamic;
-constexpr int64_t kRoom = 48; // positions that packed tensors have room for
+constexpr int64_t kCapacity = 48; // positions that packed tensors have room for
 
-/// Masks by tokens t [B, S] and position, biases by additive numbers a [B, S, S].
+/// Masks by tokens t [B, S] and position, biases by additive values a [B, S, S].
 struct Regions {
   const char *name, *mask;
   bool tokens, causal, bias;
@@ -31,8 +31,8 @@ struct Case {
   double fill;
   bool slots = false, narrow = false, narrowContext = false;
   // How far elements of queries and contexts are apart, and what is known of it when compiling.
-  int64_t queryStep = 1, knownQueryStep = 1, contextStep = 1, knownContextStep = 1;
-  bool words = false; // whether it may be multiplied so
+  int64_t queryStep = 1, constantQueryStep = 1, contextStep = 1, constantContextStep = 1;
+  bool int16 = false; // whether it may be multiplied so
 };
 void PrintTo(const Case &c, std::ostream *out) { *out << c.heads << " heads, " << c.groups << " groups, " << c.width << "/" << c.valueWidth << " wide, fill " << c.fill; }
 
@@ -61,14 +61,14 @@ std::string text(const Case &c, bool spans) {
     s += " mask {\n" + args + (c.regions.tokens ? kUsed : "") + (c.regions.causal ? kBefore : "") + c.regions.mask + "}";
   if (c.regions.bias)
     s += " bias {\n" + args + "%s = xf.at %a[%b, %i, %j] : " + a + "\nxf.yield %s : f32\n}";
-  return s + (c.words ? " {words} : " : " : ") + q + ", " + k + ", " + v + (spans ? ", " + spansType : "") + " -> (" + o + ")\nxf.return %o : " + o + "\n}\n}\n";
+  return s + (c.int16 ? " {words} : " : " : ") + q + ", " + k + ", " + v + (spans ? ", " + spansType : "") + " -> (" + o + ")\nxf.return %o : " + o + "\n}\n}\n";
 }
 
 /// How the kernel's views lie in memory.
 KernelAccess accessOf(const Case &c, bool spans) {
   size_t inputs = 3 + 2 * c.slots + spans + c.regions.tokens + c.regions.bias;
   KernelAccess access{llvm::SmallVector<int64_t>(inputs + 1, 1)};
-  access.lastStride.front() = c.knownQueryStep, access.lastStride.back() = c.knownContextStep;
+  access.lastStride.front() = c.constantQueryStep, access.lastStride.back() = c.constantContextStep;
   return access;
 }
 
@@ -76,9 +76,9 @@ struct Problem {
   /// Rows of keys have `longest` positions, or more.
   Problem(const Case &c, Sentences s, int64_t longest)
       : c(c), s(s), longest(longest), panels((c.valueWidth + 15) / 16), queryRow(c.heads * c.width * c.queryStep + 5),
-        contextRow(c.heads * c.valueWidth * c.contextStep + 7), keyHead(kRoom * c.width), valueHead(panels * kRoom * 16),
+        contextRow(c.heads * c.valueWidth * c.contextStep + 7), keyHead(kCapacity * c.width), valueHead(panels * kCapacity * 16),
         q(c.narrow, s.tokens * queryRow, kNaN), keys(c.narrow, s.count() * c.groups * keyHead, kNaN), values(c.narrow, s.count() * c.groups * valueHead, kNaN) {
-    std::vector<float> dice = randomNumbers(s.tokens * c.heads * c.width, 1);
+    std::vector<float> dice = randomValues(s.tokens * c.heads * c.width, 1);
     for (int64_t token = 0; token < s.tokens; ++token)
       for (int64_t x = 0; x < c.heads * c.width && s.hasToken(token); ++x)
         q.set(token * queryRow + x * c.queryStep, 3 * dice[token * c.heads * c.width + x]);
@@ -90,68 +90,69 @@ struct Problem {
   }
 
   /// [j/16][x/g][j%16][x%g]
-  int64_t keyPlace(int64_t b, int64_t group, int64_t j, int64_t x) const {
+  int64_t keyOffset(int64_t b, int64_t group, int64_t j, int64_t x) const {
     int64_t g = c.narrow ? 2 : 1;
     return (slots[b] * c.groups + group) * keyHead + (j / 16 * (c.width / g) + x / g) * 16 * g + j % 16 * g + x % g;
   }
   /// [j/g][x][j%g]
-  int64_t valuePlace(int64_t b, int64_t group, int64_t j, int64_t x) const {
+  int64_t valueOffset(int64_t b, int64_t group, int64_t j, int64_t x) const {
     int64_t g = c.narrow ? 2 : 1;
     return (slots[b] * c.groups + group) * valueHead + (j / g * panels * 16 + x) * g + j % g;
   }
 
-  Numbers nothing() const { return Numbers(c.narrowContext, s.tokens * contextRow, kUntouched); }
+  Elements nothing() const { return Elements(c.narrowContext, s.tokens * contextRow, kUntouched); }
 
   /// All sentences at once.
-  Numbers run(const Kernel &kernel, int threads) {
-    Numbers context = nothing();
+  Elements run(const Kernel &kernel, int threads) {
+    Elements context = nothing();
     kernel(views(0, s.count(), 0, s.tokens, longest, true, context), threads);
     return context;
   }
   /// A sentence after the other, by the kernel that knows no spans.
-  Numbers runAlone(const Kernel &kernel) {
-    Numbers context = nothing();
+  Elements runAlone(const Kernel &kernel) {
+    Elements context = nothing();
     for (int64_t b = 0; b < s.count(); ++b)
       if (s.lengths[b])
         kernel(views(b, 1, s.firsts[b], s.lengths[b], s.lengths[b], false, context), 1);
     return context;
   }
 
-  /// `byWords`: whether factors were words, and exponentials not rounded to bf16.
-  void check(const Numbers &context, const std::string &what, bool byWords) const {
+  /// `inInt16`: whether factors were int16, and exponentials not rounded to bf16.
+  void check(const Elements &context, const std::string &what, bool inInt16) const {
     for (int64_t b = 0; b < s.count(); ++b)
       for (int64_t h = 0; h < c.heads; ++h)
         for (int64_t i = 0; i < s.lengths[b]; ++i)
-          ASSERT_NO_FATAL_FAILURE(checkRow(context, b, h, i, what, byWords));
-    for (size_t place = 0; place < context.size(); ++place) {
-      int64_t column = place % contextRow;
-      if (!s.hasToken(place / contextRow) || column % c.contextStep || column >= c.heads * c.valueWidth * c.contextStep)
-        ASSERT_EQ(context.get(place), Numbers(c.narrowContext, 1, kUntouched).get(0)) << what << ": written beside the result, token " << place / contextRow;
+          ASSERT_NO_FATAL_FAILURE(checkRow(context, b, h, i, what, inInt16));
+    for (size_t index = 0; index < context.size(); ++index) {
+      int64_t column = index % contextRow;
+      if (!s.hasToken(index / contextRow) || column % c.contextStep || column >= c.heads * c.valueWidth * c.contextStep)
+        ASSERT_EQ(context.get(index), Elements(c.narrowContext, 1, kUntouched).get(0)) << what << ": written beside the result, token " << index / contextRow;
     }
   }
 
 private:
   void fillSentence(int64_t b) {
-    std::vector<float> dice = randomNumbers(kRoom * kRoom, 10 + b), moreDice = randomNumbers(c.groups * kRoom * (c.width + c.valueWidth), 20 + b);
+    std::vector<float> dice = randomValues(kCapacity * kCapacity, 10 + b),
+                       moreDice = randomValues(c.groups * kCapacity * (c.width + c.valueWidth), 20 + b);
     const float *next = moreDice.data();
     int64_t length = s.lengths[b];
     for (int64_t g = 0; g < c.groups; ++g)
       for (int64_t j = 0; j < length; ++j) {
         for (int64_t x = 0; x < c.width; ++x)
-          keys.set(keyPlace(b, g, j, x), *next++);
+          keys.set(keyOffset(b, g, j, x), *next++);
         for (int64_t x = 0; x < panels * 16; ++x)
-          values.set(valuePlace(b, g, j, x), x < c.valueWidth ? *next++ : 0);
+          values.set(valueOffset(b, g, j, x), x < c.valueWidth ? *next++ : 0);
       }
     for (int64_t i = 0; i < length; ++i)
       for (int64_t j = 0; j < length; ++j)
-        additive[(b * longest + i) * longest + j] = dice[i * kRoom + j] > 0.8f ? float(-kInfinity) : dice[i * kRoom + j];
+        additive[(b * longest + i) * longest + j] = dice[i * kCapacity + j] > 0.8f ? float(-kInfinity) : dice[i * kCapacity + j];
     // Sentence 1 has no token at all, others begin with padding or have some in between.
     for (int64_t j = 0; j < length; ++j)
       tokens[b * longest + j] = b == 1 || (b + j) % 5 == 3 ? 0 : 9;
   }
 
   /// Of sentences [b, b + count), whose tokens are [first, first + all).
-  std::vector<xf_abi_view> views(int64_t b, int64_t count, int64_t first, int64_t all, int64_t keyCount, bool withSpans, Numbers &context) {
+  std::vector<xf_abi_view> views(int64_t b, int64_t count, int64_t first, int64_t all, int64_t keyCount, bool withSpans, Elements &context) {
     int64_t far = int64_t(1) << 40; // of one row of tokens, so that nobody may use it
     int64_t row = c.slots ? 0 : b;
     std::vector<xf_abi_view> views{view(q.at(first * queryRow), {1, c.heads, all, c.width}, {far, c.width * c.queryStep, queryRow, c.queryStep})};
@@ -173,12 +174,12 @@ private:
     return views;
   }
 
-  void checkRow(const Numbers &context, int64_t b, int64_t h, int64_t i, const std::string &what, bool byWords) const {
+  void checkRow(const Elements &context, int64_t b, int64_t h, int64_t i, const std::string &what, bool inInt16) const {
     int64_t length = s.lengths[b], group = h / (c.heads / c.groups), token = s.firsts[b] + i;
     std::vector<double> scores(length);
     for (int64_t j = 0; j < length; ++j) {
       for (int64_t x = 0; x < c.width; ++x)
-        scores[j] += 0.3 * q.get(token * queryRow + (h * c.width + x) * c.queryStep) * keys.get(keyPlace(b, group, j, x));
+        scores[j] += 0.3 * q.get(token * queryRow + (h * c.width + x) * c.queryStep) * keys.get(keyOffset(b, group, j, x));
       if (c.regions.bias)
         scores[j] += additive[(b * longest + i) * longest + j];
       if ((c.regions.tokens && !tokens[b * longest + j]) || (c.regions.causal && j > i))
@@ -186,7 +187,7 @@ private:
     }
     SoftmaxReference softmax(scores);
     for (int64_t x = 0; x < c.valueWidth; ++x) {
-      double expected = softmax.context(c.narrow && !byWords, [&](int64_t j) { return values.get(valuePlace(b, group, j, x)); });
+      double expected = softmax.context(c.narrow && !inInt16, [&](int64_t j) { return values.get(valueOffset(b, group, j, x)); });
       float got = context.get(token * contextRow + (h * c.valueWidth + x) * c.contextStep);
       ASSERT_TRUE(softmax.isNear(got, expected, allowedError(c.narrow, c.narrowContext))) << what << " b " << b << " h " << h << " i " << i << " x " << x;
     }
@@ -195,7 +196,7 @@ private:
   Case c;
   Sentences s;
   int64_t longest, panels, queryRow, contextRow, keyHead, valueHead;
-  Numbers q, keys, values;
+  Elements q, keys, values;
   std::vector<float> additive;
   std::vector<int32_t> tokens, slots;
 };
@@ -206,16 +207,16 @@ TEST_P(SpansAttendTest, EqualsEachSentenceAlone) {
   Case c = GetParam();
   KernelHarness harness(text(c, true)), aloneHarness(text(c, false));
   auto op = harness.find<mlir::xf::AttendOp>(), aloneOp = aloneHarness.find<mlir::xf::AttendOp>();
-  std::map<Isa, std::vector<Numbers>> byIsa;
+  std::map<Isa, std::vector<Elements>> byIsa;
   for (Isa isa : runnableIsas(op)) {
     Kernel kernel = harness.compile(op, isa, accessOf(c, true)), alone = aloneHarness.compile(aloneOp, isa, accessOf(c, false));
     for (const Sentences &s : sentenceBatches()) {
       Problem problem(c, s, s.step > 1 ? 40 : s.longest); // rows may be longer than any sentence
       std::string what = isaName(isa).str() + ", " + std::to_string(s.count()) + " sentences";
-      Numbers expected = problem.runAlone(alone);
-      ASSERT_NO_FATAL_FAILURE(problem.check(expected, what + " alone", takesWords(isa, op)));
+      Elements expected = problem.runAlone(alone);
+      ASSERT_NO_FATAL_FAILURE(problem.check(expected, what + " alone", takesInt16(isa, op)));
       for (int threads : {1, 2, 5}) {
-        Numbers context = problem.run(kernel, threads);
+        Elements context = problem.run(kernel, threads);
         ASSERT_EQ(context.difference(expected), -1) << what << ", " << threads << " threads";
       }
       byIsa[isa].push_back(expected);

@@ -9,7 +9,7 @@ namespace {
 constexpr int64_t kDynamic = mlir::ShapedType::kDynamic;
 
 /// Rows [B, S, D] of `width` columns, which are `from` apart in x and `to` apart in the result.
-template <typename T> void checkRows(const std::string &element, int64_t width, int64_t from, int64_t knownFrom, int64_t to, int64_t knownTo) {
+template <typename T> void checkRows(const std::string &element, int64_t width, int64_t from, int64_t constantFrom, int64_t to, int64_t constantTo) {
   std::string w = std::to_string(width), all = "tensor<1x?x" + w + "x" + element + ", #xf.dims<\"\", \"P\", \"\">>";
   std::string rows = "tensor<?x?x" + w + "x" + element + ", #xf.dims<\"B\", \"S\", \"\">>";
   std::string spans = "tensor<?x2xi32, #xf.dims<\"B\", \"\">>";
@@ -17,7 +17,7 @@ template <typename T> void checkRows(const std::string &element, int64_t width, 
                                  " {xf.name = \"y\"}) {\n%y = xf.spread plain %x spans %spans : " + all + ", " + spans + " -> " + rows + "\nxf.return %y : " +
                                  rows + "\n}\n}\n");
   for (Isa isa : machineIsas()) {
-    Kernel kernel = harness.compile(harness.find<mlir::xf::SpreadOp>(), isa, {{knownFrom, 1, knownTo}});
+    Kernel kernel = harness.compile(harness.find<mlir::xf::SpreadOp>(), isa, {{constantFrom, 1, constantTo}});
     for (Sentences &s : sentenceBatches())
       for (int64_t longest : {s.longest, int64_t(37)})
         for (int threads : {1, 2, 5}) {

@@ -44,8 +44,8 @@ struct Setting {
 class Search {
 public:
   Search(const Setting &s, unsigned seed)
-      : s(s), random(seed), most(2 * s.beams + 1), wanted(s.beams == 1 || s.apart ? 1 : 2 * s.beams), rows(s.sentences * s.beams), values(rows * most),
-        chosen(rows * most), norms(rows * 2), sums(rows), sentences(s.sentences * width()), tokens(rows), past(rows, -1),
+      : s(s), random(seed), maxCandidates(2 * s.beams + 1), wanted(s.beams == 1 || s.apart ? 1 : 2 * s.beams), rows(s.sentences * s.beams),
+        values(rows * maxCandidates), chosen(rows * maxCandidates), norms(rows * 2), sums(rows), sentences(s.sentences * width()), tokens(rows), past(rows, -1),
         classes(rows, -1), moves(rows * 3), pairSums(2 * rows), decided(s.sentences * (2 + 5 * s.beams)), said(rows) {
     options[0] = wanted;
     options[1] = 1;
@@ -78,8 +78,8 @@ public:
 
   void step(bool fails) {
     fill(fails);
-    std::vector<xf_abi_view> views = {view(values, {rows, wanted}, most), view(chosen, {rows, wanted}, most), view(norms, {rows, 2}, 2),
-                                      view(options, {2}, 1), view(sums, {s.sentences, s.beams}, s.beams),
+    std::vector<xf_abi_view> views = {view(values, {rows, wanted}, maxCandidates), view(chosen, {rows, wanted}, maxCandidates),
+                                      view(norms, {rows, 2}, 2), view(options, {2}, 1), view(sums, {s.sentences, s.beams}, s.beams),
                                       view(sentences, {s.sentences, width()}, width()), view(tokens, {rows}, 1), view(past, {rows}, 1),
                                       view(classes, {rows}, 1), view(moves, {rows, 3}, 3),
                                       view(pairSums, {s.sentences, 2 * s.beams}, 2 * s.beams),
@@ -137,10 +137,10 @@ private:
       float largest = 3.0f;
       norms[2 * row] = fails && row % 3 == 1 ? std::numeric_limits<float>::quiet_NaN() : largest;
       norms[2 * row + 1] = 1 + std::uniform_real_distribution<float>(0, 2)(random);
-      for (int32_t i = 0; i < most; ++i) {
+      for (int32_t i = 0; i < maxCandidates; ++i) {
         bool exists = i < wanted && i < s.vocabulary;
-        chosen[row * most + i] = exists ? all[i].second : -1;
-        values[row * most + i] = exists ? -all[i].first : -std::numeric_limits<float>::infinity();
+        chosen[row * maxCandidates + i] = exists ? all[i].second : -1;
+        values[row * maxCandidates + i] = exists ? -all[i].first : -std::numeric_limits<float>::infinity();
       }
     }
   }
@@ -170,8 +170,8 @@ private:
     std::vector<int32_t> &rowsOf = rowsBefore(g);
     for (int32_t b = 0; b < host.open(); ++b) {
       int32_t row = rowsOf[b];
-      for (int32_t i = 0; i < wanted && chosen[row * most + i] >= 0; ++i)
-        lists[b].push_back({values[row * most + i], chosen[row * most + i]});
+      for (int32_t i = 0; i < wanted && chosen[row * maxCandidates + i] >= 0; ++i)
+        lists[b].push_back({values[row * maxCandidates + i], chosen[row * maxCandidates + i]});
       summaries[b] = {static_cast<int32_t>(lists[b].size()), !std::isnan(norms[2 * row]),
                       double(norms[2 * row]) + xf_log(double(norms[2 * row + 1]))};
       failed |= !summaries[b].finite;
@@ -220,7 +220,7 @@ private:
 
   Setting s;
   std::mt19937 random;
-  int64_t most;
+  int64_t maxCandidates;
   int32_t wanted, rows;
   std::vector<float> values;
   std::vector<int32_t> chosen;

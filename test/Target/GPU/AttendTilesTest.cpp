@@ -13,13 +13,13 @@ struct Shape {
   int64_t heads, groups, width, valueWidth;
   bool probabilities = false;
   bool byRow = false; // the first token alone says whether a sentence's keys are seen
-  int64_t mostKeys = 1000000;
+  int64_t maxKeys = 1000000;
   std::string type = "f32"; // of queries, keys and values
 
   int64_t group() const { return type == "f32" ? 1 : 2; }
 };
 
-/// The bits of a number in a type of 16 bits, and what they stand for.
+/// The bits of a value in a type of 16 bits, and what they stand for.
 uint16_t narrow(float x, const std::string &type) { return type == "bf16" ? toBF16(x) : llvm::bit_cast<uint16_t>(static_cast<_Float16>(x)); }
 float widen(uint16_t bits, const std::string &type) { return type == "bf16" ? toFloat(bits) : static_cast<float>(llvm::bit_cast<_Float16>(bits)); }
 
@@ -32,7 +32,7 @@ std::string text(const Shape &s) {
   std::string q = tensor(s.heads, "Q", s.width), k = tensor(s.groups, "K", s.width), v = tensor(s.groups, "K", s.valueWidth);
   std::string o = tensorOf(s.heads, "Q", s.valueWidth, "f32"), t = "tensor<?x?xi32, #xf.dims<\"B\", \"K\">>";
   std::string p = "tensor<?x" + std::to_string(s.heads) + "x?x?xf32, #xf.dims<\"B\", \"\", \"Q\", \"K\">>";
-  return "module attributes {xf.bounds = {B = 8 : i64, Q = 4096 : i64, K = " + std::to_string(s.mostKeys) + " : i64}} {\n"
+  return "module attributes {xf.bounds = {B = 8 : i64, Q = 4096 : i64, K = " + std::to_string(s.maxKeys) + " : i64}} {\n"
          "xf.entry @run(%q: " + q + " {xf.name = \"q\"}, %k: " + k + " {xf.name = \"k\"}, %v: " + v + " {xf.name = \"v\"}, %t: " + t +
          " {xf.name = \"t\"}) -> (" + o + " {xf.name = \"o\"}) {\n" + (s.probabilities ? "%o, %p = " : "%o = ") +
          "xf.attend %q, %k, %v scale 0.3 fill -1.0e9 mask {\n^bb0(%b: index, %h: index, %i: index, %j: index):\n"
@@ -43,26 +43,26 @@ std::string text(const Shape &s) {
 struct Problem {
   Problem(const Shape &shape, int64_t batch, int64_t queries, int64_t keys)
       : s(shape), batch(batch), queries(queries), keys(keys), room((keys + 15) / 16 * 16), panels((s.valueWidth + 15) / 16),
-        q(randomNumbers(batch * s.heads * queries * s.width, 1)), k(batch * s.groups * room * s.width, kNaN),
+        q(randomValues(batch * s.heads * queries * s.width, 1)), k(batch * s.groups * room * s.width, kNaN),
         v(batch * s.groups * panels * room * 16, kNaN), tokens(batch * keys, 1) {
     for (float &x : q)
       x *= 12 / std::sqrt(static_cast<float>(s.width));
     round(q);
-    std::vector<float> kNumbers = randomNumbers(batch * s.groups * keys * s.width, 2);
-    std::vector<float> vNumbers = randomNumbers(batch * s.groups * keys * panels * 16, 3);
-    round(kNumbers), round(vNumbers);
+    std::vector<float> keyData = randomValues(batch * s.groups * keys * s.width, 2);
+    std::vector<float> valueData = randomValues(batch * s.groups * keys * panels * 16, 3);
+    round(keyData), round(valueData);
     // By key first, so that fewer keys are the first of more keys.
     for (int64_t j = 0, i = 0; j < keys; ++j)
       for (int64_t head = 0; head < batch * s.groups; ++head) {
         for (int64_t x = 0; x < s.width; ++x)
-          key(head, j, x) = kNumbers[(j * batch * s.groups + head) * s.width + x];
+          key(head, j, x) = keyData[(j * batch * s.groups + head) * s.width + x];
         for (int64_t x = 0; x < panels * 16; ++x)
-          value(head, j, x) = vNumbers[i++];
+          value(head, j, x) = valueData[i++];
       }
   }
-  void round(std::vector<float> &numbers) {
+  void round(std::vector<float> &values) {
     if (s.type != "f32")
-      for (float &x : numbers)
+      for (float &x : values)
         x = widen(narrow(x, s.type), s.type);
   }
   /// Panels of keys [j/16][x/g][16][g], rows of values [j/g][x][g].
@@ -84,12 +84,12 @@ struct Problem {
     auto range = [](auto &data) { return Kernel::Range{data.data(), data.data() + data.size()}; };
     std::vector<Kernel::Range> ranges;
     std::vector<void *> starts;
-    for (auto [numbers, bits] : llvm::zip(std::array{&q, &k, &v}, narrowed)) {
-      for (float x : *numbers)
+    for (auto [values, bits] : llvm::zip(std::array{&q, &k, &v}, narrowed)) {
+      for (float x : *values)
         if (s.type != "f32")
           bits.push_back(narrow(x, s.type));
-      ranges.push_back(s.type == "f32" ? range(*numbers) : range(bits));
-      starts.push_back(s.type == "f32" ? static_cast<void *>(numbers->data()) : bits.data());
+      ranges.push_back(s.type == "f32" ? range(*values) : range(bits));
+      starts.push_back(s.type == "f32" ? static_cast<void *>(values->data()) : bits.data());
     }
     for (const Kernel::Range &more : {range(tokens), range(o), range(p)})
       ranges.push_back(more);
@@ -105,23 +105,23 @@ struct Problem {
   }
 
   void check(const std::vector<float> &o, const std::vector<float> &probabilities, const std::string &what) {
-    // Powers are rounded, too.
+    // Exponentials are rounded, too.
     double allowed = s.type == "bf16" ? 4e-3 : s.type == "f16" ? 5e-4 : 3e-6;
     for (int64_t b = 0, at = 0; b < batch; ++b)
       for (int64_t h = 0; h < s.heads; ++h)
         for (int64_t i = 0; i < queries; ++i) {
           int64_t head = b * s.groups + h / (s.heads / s.groups);
           std::vector<double> p(keys), wanted(s.valueWidth);
-          double most = -1e300, sum = 0;
+          double max = -1e300, sum = 0;
           for (int64_t j = 0; j < keys; ++j) {
             double score = 0;
             for (int64_t x = 0; x < s.width; ++x)
               score += double(q[((b * s.heads + h) * queries + i) * s.width + x]) * key(head, j, x);
             p[j] = tokens[b * keys + (s.byRow ? 0 : j)] ? score * 0.3 : -1e9;
-            most = std::max(most, p[j]);
+            max = std::max(max, p[j]);
           }
           for (double &x : p)
-            sum += x = std::exp(x - most);
+            sum += x = std::exp(x - max);
           for (int64_t j = 0; j < keys; ++j)
             for (int64_t x = 0; x < s.valueWidth; ++x)
               wanted[x] += p[j] / sum * value(head, j, x);
@@ -174,13 +174,13 @@ TEST(AttendTilesTest, QueriesAreAlone) {
         std::vector<float> someProbabilities, some = problem.run(kernel, from, to, &someProbabilities);
         for (int64_t head = 0; head < 2 * shape.heads; ++head)
           for (int64_t i = from; i < to; ++i) {
-            auto row = [&](std::vector<float> &data, int64_t number, int64_t size) {
-              return std::vector<float>(data.begin() + number * size, data.begin() + (number + 1) * size);
+            auto row = [&](std::vector<float> &data, int64_t index, int64_t size) {
+              return std::vector<float>(data.begin() + index * size, data.begin() + (index + 1) * size);
             };
-            int64_t own = head * (to - from) + i - from, number = head * 35 + i;
-            ASSERT_TRUE(same(row(some, own, shape.valueWidth), row(all, number, shape.valueWidth))) << what << ", query " << i;
+            int64_t own = head * (to - from) + i - from, allRow = head * 35 + i;
+            ASSERT_TRUE(same(row(some, own, shape.valueWidth), row(all, allRow, shape.valueWidth))) << what << ", query " << i;
             if (shape.probabilities)
-              ASSERT_TRUE(same(row(someProbabilities, own, keys), row(probabilities, number, keys))) << what << ", query " << i;
+              ASSERT_TRUE(same(row(someProbabilities, own, keys), row(probabilities, allRow, keys))) << what << ", query " << i;
           }
       }
     }
@@ -190,8 +190,8 @@ TEST(AttendTilesTest, QueriesAreAlone) {
 /// A query's block has as many warps as there may be tiles for.
 TEST_P(AttendTilesOfType, LimitsChangeNothing) {
   std::vector<std::vector<float>> found;
-  for (int64_t mostKeys : {600, 2000, 100000}) {
-    Shape shape{2, 1, 8, 20, false, false, mostKeys, GetParam()};
+  for (int64_t maxKeys : {600, 2000, 100000}) {
+    Shape shape{2, 1, 8, 20, false, false, maxKeys, GetParam()};
     KernelHarness harness(text(shape));
     Kernel kernel = compile(harness);
     found.emplace_back();
@@ -199,7 +199,7 @@ TEST_P(AttendTilesOfType, LimitsChangeNothing) {
       std::vector<float> some = Problem(shape, 2, 1, keys).run(kernel, 0, 1);
       found.back().insert(found.back().end(), some.begin(), some.end());
     }
-    ASSERT_TRUE(same(found.back(), found.front())) << mostKeys;
+    ASSERT_TRUE(same(found.back(), found.front())) << maxKeys;
   }
 }
 

@@ -70,20 +70,20 @@ struct Rules {
   int64_t ngram;
 };
 
-void confirmRules(const Rules &rules, int64_t rows, int64_t vocabulary, int64_t most, int32_t tokensRead, unsigned seed) {
+void confirmRules(const Rules &rules, int64_t rows, int64_t vocabulary, int64_t maxLength, int32_t tokensRead, unsigned seed) {
   SCOPED_TRACE(testing::Message() << "penalty " << rules.penalty << ", n-grams of " << rules.ngram << ", " << tokensRead << " tokens, seed " << seed);
   std::mt19937 random(seed);
   std::vector<float> logits(rows * vocabulary);
   for (float &logit : logits)
     logit = std::uniform_real_distribution<float>(-3, 3)(random);
   logits[0] = std::numeric_limits<float>::quiet_NaN();
-  std::vector<int32_t> tokens(rows), past(rows), read(rows * most, std::numeric_limits<int32_t>::max());
+  std::vector<int32_t> tokens(rows), past(rows), read(rows * maxLength, std::numeric_limits<int32_t>::max());
   std::vector<float> want = logits;
   std::vector<std::vector<int32_t>> histories(rows);
   for (int64_t row = 0; row < rows; ++row) {
     std::vector<int32_t> &history = histories[row];
     // Some are no logits' tokens.
-    int32_t length = 1 + std::uniform_int_distribution<int32_t>(0, most - 1)(random);
+    int32_t length = 1 + std::uniform_int_distribution<int32_t>(0, maxLength - 1)(random);
     for (int32_t i = 0; i < length; ++i)
       history.push_back(std::uniform_int_distribution<int32_t>(0, tokensRead - 1)(random));
     std::vector<float> scratch(length);
@@ -96,7 +96,7 @@ void confirmRules(const Rules &rules, int64_t rows, int64_t vocabulary, int64_t 
     tokens[row] = history.back();
     for (int32_t i = 0; i + 1 < length; ++i) {
       bool isKnown = std::find(history.begin(), history.begin() + i, history[i]) != history.begin() + i;
-      read[row * most + i] = isKnown ? -1 - history[i] : history[i];
+      read[row * maxLength + i] = isKnown ? -1 - history[i] : history[i];
     }
   }
   std::vector<uint64_t> words(2);
@@ -105,14 +105,14 @@ void confirmRules(const Rules &rules, int64_t rows, int64_t vocabulary, int64_t 
   kernel.add(logits, {rows, vocabulary});
   kernel.add(tokens, {rows});
   kernel.add(past, {rows});
-  kernel.add(read, {rows, most});
+  kernel.add(read, {rows, maxLength});
   kernel.add(words, {2});
   kernel.run();
   for (int64_t i = 0; i < rows * vocabulary; ++i)
     EXPECT_TRUE(logits[i] == want[i] || (std::isnan(logits[i]) && std::isnan(want[i]))) << "logit " << i << " is " << logits[i] << ", not " << want[i];
   for (int64_t row = 0; row < rows; ++row) {
     const std::vector<int32_t> &history = histories[row];
-    int32_t last = past[row], word = read[row * most + last];
+    int32_t last = past[row], word = read[row * maxLength + last];
     bool isKnown = std::find(history.begin(), history.end() - 1, history.back()) != history.end() - 1;
     EXPECT_EQ(word, isKnown ? -1 - history.back() : history.back());
   }
@@ -125,15 +125,15 @@ TEST(LogitKernels, RulesAreTheHosts) {
       confirmRules(rules, 5, 70, tokens == 200 ? 300 : 24, tokens, ++seed);
 }
 
-/// Columns of which few are different, some forbidden, and some numbers that are none.
-void confirmChoice(int64_t rows, int64_t columns, int64_t most, int32_t wanted, bool sums, unsigned seed) {
-  SCOPED_TRACE(testing::Message() << rows << " rows of " << columns << ", " << wanted << " of " << most << " candidates, seed " << seed);
+/// Columns of which few are different, some forbidden, and some NaN.
+void confirmChoice(int64_t rows, int64_t columns, int64_t maxCandidates, int32_t wanted, bool sums, unsigned seed) {
+  SCOPED_TRACE(testing::Message() << rows << " rows of " << columns << ", " << wanted << " of " << maxCandidates << " candidates, seed " << seed);
   std::mt19937 random(seed);
-  int64_t words = mlir::xf::ChooseOp::countWords(columns), kinds = 3, partWords = mlir::xf::ChooseOp::countParts(columns, most);
-  std::vector<float> logits(rows * columns), values(rows * most), norms(rows * 2), parts(rows * partWords);
+  int64_t words = mlir::xf::ChooseOp::countWords(columns), kinds = 3, partWords = mlir::xf::ChooseOp::countParts(columns, maxCandidates);
+  std::vector<float> logits(rows * columns), values(rows * maxCandidates), norms(rows * 2), parts(rows * partWords);
   for (float &logit : logits)
     logit = std::floor(std::uniform_real_distribution<float>(-20, 20)(random)) / 4;
-  std::vector<int32_t> classes(rows), tokens(rows * most), options = {wanted, sums};
+  std::vector<int32_t> classes(rows), tokens(rows * maxCandidates), options = {wanted, sums};
   std::vector<uint32_t> forbidden(kinds * words);
   for (int64_t i = 0; i < kinds * words; ++i)
     forbidden[i] = i < words ? ~0u : i < 2 * words ? 0u : static_cast<uint32_t>(random() | random() | random());
@@ -142,31 +142,31 @@ void confirmChoice(int64_t rows, int64_t columns, int64_t most, int32_t wanted, 
   logits[(rows > 1 ? columns : 0) + columns / 2] = kNever;
   if (rows > 6)
     logits[6 * columns + columns / 2] = std::numeric_limits<float>::quiet_NaN(); // of class 1, as the next
-  SearchKernel kernel([&](mlir::gpu::GPUModuleOp module) { return gpu::emitChooseLogits(module, "choose", columns, most); });
+  SearchKernel kernel([&](mlir::gpu::GPUModuleOp module) { return gpu::emitChooseLogits(module, "choose", columns, maxCandidates); });
   kernel.add(logits, {rows, columns});
   kernel.add(forbidden, {kinds, words});
   kernel.add(classes, {rows});
   kernel.add(options, {2});
-  kernel.add(values, {rows, most});
-  kernel.add(tokens, {rows, most});
+  kernel.add(values, {rows, maxCandidates});
+  kernel.add(tokens, {rows, maxCandidates});
   kernel.add(norms, {rows, 2});
   kernel.add(parts, {rows, partWords});
   kernel.run();
   for (int64_t row = 0; row < rows; ++row) {
     std::vector<float> own(&logits[row * columns], &logits[row * columns] + columns);
     rt::leave_out(own, &forbidden[classes[row] * words]);
-    bool isOdd = std::any_of(own.begin(), own.end(), [](float x) { return std::isnan(x); });
-    EXPECT_EQ(std::isnan(norms[2 * row]), isOdd) << "row " << row;
+    bool hasNaN = std::any_of(own.begin(), own.end(), [](float x) { return std::isnan(x); });
+    EXPECT_EQ(std::isnan(norms[2 * row]), hasNaN) << "row " << row;
     std::replace_if(own.begin(), own.end(), [](float x) { return std::isnan(x); }, kNever);
     std::vector<int32_t> order(columns);
     std::iota(order.begin(), order.end(), 0);
     std::stable_sort(order.begin(), order.end(), [&](int32_t x, int32_t y) { return own[x] > own[y]; });
-    for (int64_t i = 0; i < most; ++i) {
+    for (int64_t i = 0; i < maxCandidates; ++i) {
       bool exists = i < wanted && i < columns && own[order[i]] > kNever;
-      EXPECT_EQ(tokens[row * most + i], exists ? order[i] : -1) << "row " << row << ", place " << i;
-      EXPECT_EQ(values[row * most + i], exists ? own[order[i]] : kNever) << "row " << row << ", place " << i;
+      EXPECT_EQ(tokens[row * maxCandidates + i], exists ? order[i] : -1) << "row " << row << ", place " << i;
+      EXPECT_EQ(values[row * maxCandidates + i], exists ? own[order[i]] : kNever) << "row " << row << ", place " << i;
     }
-    if (isOdd)
+    if (hasNaN)
       continue;
     EXPECT_EQ(norms[2 * row], own[order[0]]);
     double sum = 0;
@@ -211,14 +211,15 @@ TEST(LogitKernels, ChooseFromLogits) {
 /// Draws of sentences' beams, whose rows lie anywhere, of which some are not open.
 void confirmDraws(SearchKernel &choose, SearchKernel &draw, const rt::sampling &how, int64_t columns, bool ties, unsigned seed) {
   SCOPED_TRACE(testing::Message() << columns << " columns, k " << how.top_k << ", p " << how.top_p << ", min p " << how.min_p << ", seed " << seed);
-  constexpr int32_t kSentences = 3, kBeams = 4, kRows = kSentences * kBeams, kMost = XF_ABI_MAX_CHOSEN, kWidth = XF_ABI_SENTENCE_WORDS + kBeams;
+  constexpr int32_t kSentences = 3, kBeams = 4, kRows = kSentences * kBeams, kMaxCandidates = XF_ABI_MOST_CHOSEN,
+                    kWidth = XF_ABI_SENTENCE_WORDS + kBeams;
   std::mt19937_64 random(seed);
-  int64_t words = mlir::xf::ChooseOp::countWords(columns), partWords = mlir::xf::ChooseOp::countParts(columns, kMost);
+  int64_t words = mlir::xf::ChooseOp::countWords(columns), partWords = mlir::xf::ChooseOp::countParts(columns, kMaxCandidates);
   bool all = how.top_k == 0 || how.top_k >= columns;
-  std::vector<float> logits(kRows * columns), values(kRows * kMost), norms(kRows * 2), parts(kRows * partWords);
+  std::vector<float> logits(kRows * columns), values(kRows * kMaxCandidates), norms(kRows * 2), parts(kRows * partWords);
   for (float &logit : logits)
     logit = ties ? static_cast<float>(random() % 7) : std::normal_distribution<float>(0, 4)(random);
-  std::vector<int32_t> classes(kRows), tokens(kRows * kMost), options = {all ? 1 : how.top_k, 0}, sentences(kSentences * kWidth);
+  std::vector<int32_t> classes(kRows), tokens(kRows * kMaxCandidates), options = {all ? 1 : how.top_k, 0}, sentences(kSentences * kWidth);
   std::vector<uint32_t> forbidden(2 * words);
   for (int64_t i = words; i < 2 * words; ++i)
     forbidden[i] = static_cast<uint32_t>(random() & random());
@@ -246,8 +247,8 @@ void confirmDraws(SearchKernel &choose, SearchKernel &draw, const rt::sampling &
     kernel->add(classes, {kRows});
     if (kernel == &choose)
       kernel->add(options, {2});
-    kernel->add(values, {kRows, kMost});
-    kernel->add(tokens, {kRows, kMost});
+    kernel->add(values, {kRows, kMaxCandidates});
+    kernel->add(tokens, {kRows, kMaxCandidates});
     kernel->add(norms, {kRows, 2});
   }
   choose.add(parts, {kRows, partWords});
@@ -266,9 +267,9 @@ void confirmDraws(SearchKernel &choose, SearchKernel &draw, const rt::sampling &
       uint64_t bits = rt::mix(rt::mix(draws[g * kBeams], 5 * g), beam);
       rt::candidate want = rt::row_sampler_for(0)(own.data(), columns, how, rt::uniform(bits), scratch.data());
       if (beam >= kBeams - g)
-        want.token = chosen[row * kMost], want.logit = own[want.token];
-      EXPECT_EQ(tokens[row * kMost], want.token) << "sentence " << g << ", beam " << beam;
-      EXPECT_EQ(values[row * kMost], want.logit) << "sentence " << g << ", beam " << beam;
+        want.token = chosen[row * kMaxCandidates], want.logit = own[want.token];
+      EXPECT_EQ(tokens[row * kMaxCandidates], want.token) << "sentence " << g << ", beam " << beam;
+      EXPECT_EQ(values[row * kMaxCandidates], want.logit) << "sentence " << g << ", beam " << beam;
     }
 }
 

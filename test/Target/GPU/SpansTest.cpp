@@ -12,22 +12,22 @@ constexpr int64_t kDynamic = mlir::ShapedType::kDynamic;
 class SpansTest : public SpanHeads {
 protected:
   /// Sentence b in row rows[b], with zeros up to position `zerosTo`.
-  Numbers expected(const Sentences &s, const std::vector<int32_t> &rows, const Numbers &x, int64_t zerosTo) const {
+  Elements expected(const Sentences &s, const std::vector<int32_t> &rows, const Elements &x, int64_t zerosTo) const {
     return laidOut(s, rows, x, [=](int64_t length) { return std::max(length, zerosTo); }, c.width);
   }
 };
 
 TEST_P(SpansTest, AreSpreadAndStored) {
   KernelHarness spreading(spread()), storing(store(true));
-  Kernel spreads = spreading.compile(spreading.find<mlir::xf::SpreadOp>(), Isa::avx2, {{c.knownStep, 1, 1}});
-  Kernel stores = storing.compile(storing.find<mlir::xf::StoreOp>(), Isa::avx2, {{c.knownStep, 1, 1, 1}});
+  Kernel spreads = spreading.compile(spreading.find<mlir::xf::SpreadOp>(), Isa::avx2, {{c.constantStep, 1, 1}});
+  Kernel stores = storing.compile(storing.find<mlir::xf::StoreOp>(), Isa::avx2, {{c.constantStep, 1, 1, 1}});
   std::vector<Sentences> batches = sentenceBatches();
   batches.emplace_back(std::vector<int64_t>(300, 1)); // more than a block has threads
   for (Sentences &s : batches) {
     std::string what = std::to_string(s.count()) + " sentences";
-    Numbers x = tokens(s);
+    Elements x = tokens(s);
     if (s.count() <= 8) {
-      Numbers result = nothing();
+      Elements result = nothing();
       spreads({viewOf(x, 0, s.tokens), s.view(), rowsOf(result, 0, s.count(), s.longest)});
       EXPECT_EQ(result.difference(expected(s, {0, 1, 2, 3, 4, 5}, x, s.longest)), -1) << "spread, " << what;
     }
@@ -37,8 +37,8 @@ TEST_P(SpansTest, AreSpreadAndStored) {
     std::vector<int32_t> slots(s.count());
     for (size_t b = 0; b < slots.size(); ++b)
       slots[b] = int32_t((b * 3 + 6) % 8);
-    Numbers result = nothing();
-    stores({viewOf(x, 0, s.tokens), view(slots, {s.count()}), s.view(), rowsOf(result, 0, 8, kRoom)});
+    Elements result = nothing();
+    stores({viewOf(x, 0, s.tokens), view(slots, {s.count()}), s.view(), rowsOf(result, 0, 8, kCapacity)});
     EXPECT_EQ(result.difference(expected(s, slots, x, 0)), -1) << "stored, " << what;
   }
 }

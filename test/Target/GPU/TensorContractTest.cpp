@@ -35,20 +35,20 @@ std::string contractText(const Shape &shape, const std::string &result) {
          "xf.yield " + (narrow.empty() ? "%h : f32" : "%i : " + result) + "\n}\nxf.return %r : " + residual + "\n}\n}\n";
 }
 
-class Numbers {
+class HalfFormat {
 public:
-  explicit Numbers(const std::string &type) : semantics(type == "bf16" ? llvm::APFloat::BFloat() : llvm::APFloat::IEEEhalf()) {}
+  explicit HalfFormat(const std::string &type) : semantics(type == "bf16" ? llvm::APFloat::BFloat() : llvm::APFloat::IEEEhalf()) {}
   uint16_t narrow(float value) const {
-    llvm::APFloat number(value);
+    llvm::APFloat converted(value);
     bool loses;
-    number.convert(semantics, llvm::APFloat::rmNearestTiesToEven, &loses);
-    return static_cast<uint16_t>(number.bitcastToAPInt().getZExtValue());
+    converted.convert(semantics, llvm::APFloat::rmNearestTiesToEven, &loses);
+    return static_cast<uint16_t>(converted.bitcastToAPInt().getZExtValue());
   }
   float widen(uint16_t bits) const {
-    llvm::APFloat number(semantics, llvm::APInt(16, bits));
+    llvm::APFloat converted(semantics, llvm::APInt(16, bits));
     bool loses;
-    number.convert(llvm::APFloat::IEEEsingle(), llvm::APFloat::rmNearestTiesToEven, &loses);
-    return number.convertToFloat();
+    converted.convert(llvm::APFloat::IEEEsingle(), llvm::APFloat::rmNearestTiesToEven, &loses);
+    return converted.convertToFloat();
   }
 
 private:
@@ -57,45 +57,45 @@ private:
 
 template <typename T> Kernel::Range rangeOf(const std::vector<T> &data) { return {data.data(), data.data() + data.size()}; }
 
-constexpr int64_t kMostRows = 100;
+constexpr int64_t kMaxRows = 100;
 
 struct Problem {
-  explicit Problem(const Shape &shape, int64_t mostRows = kMostRows)
-      : columns(shape.columns), depth(shape.depth), numbers(shape.type), x(randomNumbers(mostRows * depth, 1)),
-        weight(randomNumbers(columns * depth, 2)), bias(randomNumbers(columns, 3)), scale(randomNumbers(mostRows, 4)),
-        residual(randomNumbers(mostRows * (columns + 3), 5)) {
+  explicit Problem(const Shape &shape, int64_t maxRows = kMaxRows)
+      : columns(shape.columns), depth(shape.depth), format(shape.type), x(randomValues(maxRows * depth, 1)),
+        weight(randomValues(columns * depth, 2)), bias(randomValues(columns, 3)), scale(randomValues(maxRows, 4)),
+        residual(randomValues(maxRows * (columns + 3), 5)) {
     for (float &value : x)
-      value = numbers.widen(numbers.narrow(value));
+      value = format.widen(format.narrow(value));
     int64_t pairs = (depth + 1) / 2;
     panels.resize((columns + 15) / 16 * pairs * 32);
     for (int64_t n = 0; n < columns; ++n)
       for (int64_t k = 0; k < depth; ++k) {
         float &element = weight[n * depth + k];
-        uint16_t bits = numbers.narrow(element);
-        element = numbers.widen(bits);
+        uint16_t bits = format.narrow(element);
+        element = format.widen(bits);
         panels[((n / 16 * pairs + k / 2) * 16 + n % 16) * 2 + k % 2] = bits;
       }
   }
 
   /// Rows `first` … of x, `stride` elements apart, the first one `shift` elements behind an address that is a multiple of 16.
-  /// What is between rows is not a number, and around everything there is no memory.
+  /// What is between rows is NaN, and around everything there is no memory.
   std::vector<float> run(const Kernel &kernel, int64_t first, int64_t rows, int64_t stride, int64_t shift) {
     std::vector<uint16_t> memory(rows * stride + 16, 0x7fff);
     uint16_t *start = memory.data() + (16 - reinterpret_cast<uintptr_t>(memory.data()) % 16) % 16 / 2 + shift;
     for (int64_t m = 0; m < rows; ++m)
       for (int64_t k = 0; k < depth; ++k)
-        start[m * stride + k] = numbers.narrow(x[(first + m) * depth + k]);
-    int64_t apart = columns + 1;
-    std::vector<float> y(rows * apart, -77.0f);
+        start[m * stride + k] = format.narrow(x[(first + m) * depth + k]);
+    int64_t yStride = columns + 1;
+    std::vector<float> y(rows * yStride, -77.0f);
     Ranges ranges{{start, start + (rows - 1) * stride + depth}, rangeOf(panels), rangeOf(bias), rangeOf(scale), rangeOf(residual), rangeOf(y)};
     kernel({view(start, {rows, depth}, {stride, 1}), view(panels, {columns, depth}), view(bias, {columns}),
             view(scale.data() + first, {rows, 1}), view(residual.data() + first * (columns + 3), {rows, columns}, {columns + 3, 1}),
-            view(y, {rows, columns}, {apart, 1})},
+            view(y, {rows, columns}, {yStride, 1})},
            1, ranges);
     std::vector<float> result;
     for (int64_t m = 0; m < rows; ++m) {
-      result.insert(result.end(), y.begin() + m * apart, y.begin() + m * apart + columns);
-      EXPECT_EQ(y[m * apart + columns], -77.0f) << "written behind a row";
+      result.insert(result.end(), y.begin() + m * yStride, y.begin() + m * yStride + columns);
+      EXPECT_EQ(y[m * yStride + columns], -77.0f) << "written behind a row";
     }
     return result;
   }
@@ -113,7 +113,7 @@ struct Problem {
   }
 
   int64_t columns, depth;
-  Numbers numbers;
+  HalfFormat format;
   std::vector<float> x, weight, bias, scale, residual;
   std::vector<uint16_t> panels;
 };
@@ -127,7 +127,7 @@ TEST_P(TensorContractTest, IsExactAndInvariant) {
   Kernel kernel = harness.compile(harness.find<mlir::xf::ContractOp>(), Isa::avx2, {{1, 1, 1, 1, 1, 1}});
   Problem problem(shape);
   std::vector<float> wanted;
-  for (int64_t i = 0; i < kMostRows * columns; ++i)
+  for (int64_t i = 0; i < kMaxRows * columns; ++i)
     wanted.push_back(problem.expected(i / columns, i % columns));
   int64_t even = (depth + 7) / 8 * 8;
   for (int64_t rows : {1, 3, 8, 9, 17, 64, 65, 100})
@@ -185,7 +185,7 @@ TEST(TensorContractTest, EvenTheSignOfZeroIsInvariant) {
   Kernel kernel = harness.compile(harness.find<mlir::xf::ContractOp>(), Isa::avx2, {{1, 1, 1, 1, 1, 1}});
   Problem problem(shape);
   std::fill(problem.x.begin(), problem.x.end(), 0x1p-100f);
-  std::fill(problem.panels.begin(), problem.panels.end(), problem.numbers.narrow(-0x1p-100f));
+  std::fill(problem.panels.begin(), problem.panels.end(), problem.format.narrow(-0x1p-100f));
   std::fill(problem.bias.begin(), problem.bias.end(), -0.0f);
   std::fill(problem.scale.begin(), problem.scale.end(), 1.0f);
   std::fill(problem.residual.begin(), problem.residual.end(), -0.0f);
@@ -203,12 +203,12 @@ TEST(TensorContractTest, NarrowResults) {
     for (int64_t rows : {3, 70}) {
       std::vector<uint16_t> x, y(rows * shape.columns);
       for (float value : problem.x)
-        x.push_back(problem.numbers.narrow(value));
+        x.push_back(problem.format.narrow(value));
       kernel({view(x, {rows, shape.depth}), view(problem.panels, {shape.columns, shape.depth}), view(problem.bias, {shape.columns}),
               view(problem.scale, {rows, 1}), view(problem.residual, {rows, shape.columns}, {shape.columns + 3, 1}),
               view(y, {rows, shape.columns})});
       for (int64_t i = 0; i < rows * shape.columns; ++i)
-        ASSERT_EQ(y[i], problem.numbers.narrow(problem.expected(i / shape.columns, i % shape.columns))) << type << " " << i;
+        ASSERT_EQ(y[i], problem.format.narrow(problem.expected(i / shape.columns, i % shape.columns))) << type << " " << i;
     }
   }
 }

@@ -37,8 +37,8 @@ TEST_P(TileProductTest, IsOneChain) {
   counted.back().size[0] = rows;
   ASSERT_EQ(kernel.functionFor(counted), "k_many_" + tile);
 
-  std::vector<float> x = randomNumbers(rows * depth, 1), weight = randomNumbers(columns * depth, 2), bias = randomNumbers(columns, 3);
-  std::vector<float> residual = randomNumbers(rows * columns, 4), panels;
+  std::vector<float> x = randomValues(rows * depth, 1), weight = randomValues(columns * depth, 2), bias = randomValues(columns, 3);
+  std::vector<float> residual = randomValues(rows * columns, 4), panels;
   std::vector<int8_t> bytes((columns + 15) / 16 * ((depth + 3) / 4) * 64);
   if (ofBytes)
     for (int64_t n = 0; n < columns; ++n)
@@ -58,21 +58,21 @@ TEST_P(TileProductTest, IsOneChain) {
       expected.push_back(sum + bias[n] + residual[m * columns + n]);
     }
 
-  int64_t even = (depth + 3) / 4 * 4, apart = columns + 1;
+  int64_t even = (depth + 3) / 4 * 4, yStride = columns + 1;
   for (auto [stride, shift] : {std::pair{even, int64_t(0)}, {even + 1, int64_t(0)}, {even, int64_t(1)}}) {
-    // What is between rows is not a number, and around everything there is no memory.
-    std::vector<float> memory(rows * stride + 8, NAN), y(rows * apart, -77.0f);
+    // What is between rows is NaN, and around everything there is no memory.
+    std::vector<float> memory(rows * stride + 8, NAN), y(rows * yStride, -77.0f);
     float *start = memory.data() + (16 - reinterpret_cast<uintptr_t>(memory.data()) % 16) % 16 / 4 + shift;
     for (int64_t m = 0; m < rows; ++m)
       std::copy_n(x.data() + m * depth, depth, start + m * stride);
     auto range = [](const auto &data) { return Kernel::Range{data.data(), data.data() + data.size()}; };
     kernel({view(start, {rows, depth}, {stride, 1}), ofBytes ? view(bytes, {columns, depth}) : view(panels, {columns, depth}), view(bias, {columns}),
-            view(residual, {rows, columns}), view(y, {rows, columns}, {apart, 1})},
+            view(residual, {rows, columns}), view(y, {rows, columns}, {yStride, 1})},
            1, {{start, start + (rows - 1) * stride + depth}, ofBytes ? range(bytes) : range(panels), range(bias), range(residual), range(y)});
     for (int64_t m = 0; m < rows; ++m) {
-      ASSERT_EQ(y[m * apart + columns], -77.0f) << "written behind row " << m;
+      ASSERT_EQ(y[m * yStride + columns], -77.0f) << "written behind row " << m;
       for (int64_t n = 0; n < columns; ++n)
-        ASSERT_EQ(y[m * apart + n], expected[m * columns + n]) << "row " << m << ", column " << n << ", stride " << stride << ", shift " << shift;
+        ASSERT_EQ(y[m * yStride + n], expected[m * columns + n]) << "row " << m << ", column " << n << ", stride " << stride << ", shift " << shift;
     }
   }
 }
