@@ -36,11 +36,11 @@ inline constexpr int kPeakChains = 12;
 XF_PEAK_LOOP(multiplyAdd256, "vfmadd231ps", "ymm")
 XF_PEAK_LOOP(multiplyAdd512, "vfmadd231ps", "zmm")
 XF_PEAK_LOOP(multiplyAddBF16, "vdpbf16ps", "zmm")
-XF_PEAK_LOOP(multiplyAddWords, "vpdpwssd", "zmm")
+XF_PEAK_LOOP(multiplyAddInt16, "vpdpwssd", "zmm")
 XF_PEAK_LOOP(multiplyAddBytes, "vpdpbusd", "zmm")
 XF_PEAK_LOOP(multiplyAddBytes256, "%{vex%} vpdpbusd", "ymm")
 
-// Without VNNI words of 16 bits are multiplied in two instructions, and so are bytes.
+// Without VNNI 16-bit integers are multiplied in two instructions, and so are bytes.
 #define XF_PAIRS(name, r, i) "vpmaddwd %%ymm0, %%ymm0, %%ymm13\n\tvpaddd %%ymm13, %%ymm" #i ", %%ymm" #i "\n\t"
 inline void multiplyAddPairs256() {
   int64_t rounds = kPeakRounds;
@@ -55,19 +55,19 @@ inline void multiplyAddPairs256() {
 /// The operations of all chains and rounds: two for each of the products that an instruction adds up.
 constexpr double operationsOf(int products) { return 2.0 * products * kPeakChains * kPeakRounds; }
 inline constexpr Peak kMultiplyAdd256{multiplyAdd256, operationsOf(8)}, kMultiplyAdd512{multiplyAdd512, operationsOf(16)},
-    kMultiplyAddBF16{multiplyAddBF16, operationsOf(32)}, kMultiplyAddWords{multiplyAddWords, operationsOf(32)},
+    kMultiplyAddBF16{multiplyAddBF16, operationsOf(32)}, kMultiplyAddInt16{multiplyAddInt16, operationsOf(32)},
     kMultiplyAddBytes{multiplyAddBytes, operationsOf(64)}, kMultiplyAddBytes256{multiplyAddBytes256, operationsOf(32)},
     kMultiplyAddPairs256{multiplyAddPairs256, operationsOf(16)};
 
-/// Reads a word of each cache line of `words` words, from `Places` places in turn.
-template <size_t Places> uint64_t readLines(const uint64_t *memory, size_t words) {
-  // Places that are a multiple of 4096 bytes apart would share a set of the first-level cache.
-  constexpr size_t kApart = 5 * 8;
-  size_t part = words / Places - Places * kApart;
-  uint64_t sum = 0, sums[Places] = {};
+/// Reads a word of each cache line of `words` words, from `Streams` streams in turn.
+template <size_t Streams> uint64_t readLines(const uint64_t *memory, size_t words) {
+  // Streams that are a multiple of 4096 bytes apart would share a set of the first-level cache.
+  constexpr size_t kGap = 5 * 8;
+  size_t part = words / Streams - Streams * kGap;
+  uint64_t sum = 0, sums[Streams] = {};
   for (size_t i = 0; i < part; i += 8)
-    for (size_t place = 0; place < Places; ++place)
-      sums[place] += memory[place * (part + kApart) + i];
+    for (size_t stream = 0; stream < Streams; ++stream)
+      sums[stream] += memory[stream * (part + kGap) + i];
   for (uint64_t s : sums)
     sum += s;
   return sum;

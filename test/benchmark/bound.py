@@ -10,7 +10,7 @@ program could have here.
 The least time counts the multiplications and additions of products at the peak of the type's instruction and the reading of
 the weights at the speed of memory, whichever is longer, step by step; of attention only its products; of all else nothing. The
 logits of a greedy search, of which only the largest is wanted, count as products of bytes: these find it (xf.choose's screen). Those
-of beams count as what their sum is estimated by: words of 16 bits beside f32, bytes beside bf16 (xf.choose's words).
+of beams count as what their sum is estimated by: 16-bit integers beside f32, bytes beside bf16 (xf.choose's words).
 
 A list of sentences is searched as the harness has it: greedily all at once, each result as long as its source; with beams in
 batches of like lengths, whose results are as long as the longest source.
@@ -60,7 +60,7 @@ class Model:
         self.logits = self.vocabulary * self.width
 
 
-def least_seconds(model, precision, workload, case, peak):
+def min_seconds(model, precision, workload, case, peak):
     sizes = {"f32": 4, "bf16": 2, "words": 2, "int8": 1}
     attention_peak = peak["f32" if precision == "f32" else "bf16"]
 
@@ -109,7 +109,7 @@ def main():
         with open(name, encoding="utf-8") as file:
             rows = json.load(file)
         for r in rows:
-            ms = least_seconds(model, r["precision"], r["workload"], r["case"], peaks[r["threads"]]) * 1e3
+            ms = min_seconds(model, r["precision"], r["workload"], r["case"], peaks[r["threads"]]) * 1e3
             print(f"| {r['precision']} | {r['threads']} | {r['workload']} | {r['case']} | {r['ours_ms']:.1f} | {ms:.1f} | "
                   f"{100 * ms / r['ours_ms']:.0f} % | {r['ratio']:.2f} | {r['peer_ms'] / ms:.2f} |")
 

@@ -125,13 +125,13 @@ class Search:
         weight, rows, layers = model.embedding.weight, beam * batch, sizes["layers"]
         self.length = model.causal.shape[0]
         self.device, head = weight.device, sizes["d"] // sizes["heads"]
-        integers, numbers = dict(dtype=torch.long, device=self.device), dict(dtype=weight.dtype, device=self.device)
+        integers, floats = dict(dtype=torch.long, device=self.device), dict(dtype=weight.dtype, device=self.device)
         self.position, self.tokens = torch.zeros(1, **integers), torch.zeros(rows, **integers)
         self.out = torch.zeros(rows, self.length, **integers)
         # Beams' caches are copied from one to the other in the parents' order, and back in the next step.
-        self.caches = [torch.zeros(layers * rows, 2, sizes["heads"], self.length, head, **numbers) for _ in range(2 if beam > 1 else 1)]
-        self.source_keys = [torch.zeros(2, batch, sizes["heads"], source, head, **numbers) for _ in range(layers)]
-        self.source_mask = torch.zeros(batch, 1, 1, source, **numbers)
+        self.caches = [torch.zeros(layers * rows, 2, sizes["heads"], self.length, head, **floats) for _ in range(2 if beam > 1 else 1)]
+        self.source_keys = [torch.zeros(2, batch, sizes["heads"], source, head, **floats) for _ in range(layers)]
+        self.source_mask = torch.zeros(batch, 1, 1, source, **floats)
         self.parents, self.scores = torch.zeros(layers * rows, **integers), torch.zeros(rows, device=self.device)
         self.first = torch.arange(0, layers * rows, beam, **integers).view(layers, batch, 1)
         self.begin, self.layer, self.choose = Transformer.begin, DecoderLayer.step, Transformer.beams if beam > 1 else Transformer.greedy
@@ -282,10 +282,10 @@ def attempt(title, measure):
 
 def listed(allowed):
     def parse(text):
-        words = [word for word in text.split(",") if word]
-        if allowed and not set(words) <= set(allowed):
+        items = [word for word in text.split(",") if word]
+        if allowed and not set(items) <= set(allowed):
             raise argparse.ArgumentTypeError(f"of {', '.join(allowed)}")
-        return words
+        return items
     return parse
 
 

@@ -34,8 +34,8 @@ class Harness:
     def __init__(self, folder, data, results, rounds):
         self.folder, self.data, self.results, self.rounds = folder, data, results, rounds
 
-    def run(self, script, config, *words):
-        subprocess.run([sys.executable, os.path.join(self.folder, script), "--config", config, "--root", self.data, *map(str, words)],
+    def run(self, script, config, *arguments):
+        subprocess.run([sys.executable, os.path.join(self.folder, script), "--config", config, "--root", self.data, *map(str, arguments)],
                        check=True, stdout=subprocess.DEVNULL)
 
     def result(self, name):

@@ -23,15 +23,15 @@ constexpr size_t kWords = size_t(16) << 20; // of a thread: 128 MiB
 
 using Clock = std::chrono::steady_clock;
 
-/// Gives the calling thread a CPU of its own, the one with this number of those that the process may use: threads that work for some
+/// Gives the calling thread a CPU of its own, the one with this index of those that the process may use: threads that work for some
 /// milliseconds only are often left on the CPU where they began.
-void pin(int number) {
+void pin(int index) {
   if (std::vector<int> allowed = xf::rt::allowed_cpus(); !allowed.empty())
-    xf::rt::bind_to_cpu(pthread_self(), allowed[number % allowed.size()]);
+    xf::rt::bind_to_cpu(pthread_self(), allowed[index % allowed.size()]);
 }
 
-/// The least seconds in which all threads have done `work`, which gets the thread's number.
-double leastSeconds(int threads, const std::function<void(int)> &work) {
+/// The least seconds in which all threads have done `work`, which gets the thread's index.
+double minSeconds(int threads, const std::function<void(int)> &work) {
   std::vector<Clock::time_point> begins(threads), ends(threads);
   Clock::duration least = Clock::duration::max();
   std::barrier start(threads);
@@ -59,8 +59,8 @@ double leastSeconds(int threads, const std::function<void(int)> &work) {
 double readingSpeed(int threads) {
   std::vector<std::vector<uint64_t>> memory(threads, std::vector<uint64_t>(kWords, 1));
   std::vector<uint64_t> sums(threads * 8); // a cache line for each thread
-  double least = leastSeconds(threads, [&](int i) { sums[i * 8] = readLines<1>(memory[i].data(), kWords); });
-  least = std::min(least, leastSeconds(threads, [&](int i) { sums[i * 8] = readLines<8>(memory[i].data(), kWords); }));
+  double least = minSeconds(threads, [&](int i) { sums[i * 8] = readLines<1>(memory[i].data(), kWords); });
+  least = std::min(least, minSeconds(threads, [&](int i) { sums[i * 8] = readLines<8>(memory[i].data(), kWords); }));
   return double(threads) * kWords * 8 / least;
 }
 
@@ -72,14 +72,14 @@ int main(int argc, char **argv) {
     std::fprintf(stderr, "usage: xf-peak [THREADS]\n");
     return 2;
   }
-  auto peak = [&](const Peak &of) { return threads * of.operations / leastSeconds(threads, [&](int) { of.run(); }); };
+  auto peak = [&](const Peak &of) { return threads * of.operations / minSeconds(threads, [&](int) { of.run(); }); };
   bool wide = __builtin_cpu_supports("avx512f");
   double f32 = peak(wide ? kMultiplyAdd512 : kMultiplyAdd256);
   // Some CPUs multiply bf16 faster as f32.
   double bf16 = __builtin_cpu_supports("avx512bf16") ? std::max(f32, peak(kMultiplyAddBF16)) : f32;
   bool vnni = __builtin_cpu_supports("avx512vnni");
-  double words = peak(vnni ? kMultiplyAddWords : kMultiplyAddPairs256);
+  double int16 = peak(vnni ? kMultiplyAddInt16 : kMultiplyAddPairs256);
   double int8 = peak(vnni ? kMultiplyAddBytes : __builtin_cpu_supports("avxvnni") ? kMultiplyAddBytes256 : kMultiplyAddPairs256);
   std::printf("{\"threads\": %d, \"f32\": %.4g, \"bf16\": %.4g, \"words\": %.4g, \"int8\": %.4g, \"memory\": %.4g}\n", threads, f32, bf16,
-              words, int8, readingSpeed(threads));
+              int16, int8, readingSpeed(threads));
 }

@@ -20,7 +20,7 @@ class Running:
     def __init__(self, program, options=()):
         self.process = subprocess.Popen([str(program), *map(str, options)], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
-    def ask(self, line):
+    def send(self, line):
         self.process.stdin.write(line.encode() + b"\n")
         self.process.stdin.flush()
         return self.process.stdout.readline()
@@ -51,12 +51,12 @@ def measure_start(program, line, options=(), repeat=5, processor_time=False):
         begin = 0 if processor_time else time.perf_counter()
         running = Running(program, options)
         clock = running.processor_seconds if processor_time else time.perf_counter
-        running.ask(line)
+        running.send(line)
         firsts.append(clock() - begin)
         again = []
         for _ in range(5):
             begin = clock()
-            running.ask(line)
+            running.send(line)
             again.append(clock() - begin)
         warms.append(min(again))
         running.end()
@@ -92,14 +92,14 @@ def peak_memory(program, lines, options=()):
 
 def main():
     own, _, theirs = " ".join(sys.argv[1:]).partition(" -- ")
-    words, repeat = own.split(), 5
-    if "--repeat" in words:
-        at = words.index("--repeat")
-        repeat = int(words[at + 1])
-        del words[at:at + 2]
-    if not words:
+    arguments, repeat = own.split(), 5
+    if "--repeat" in arguments:
+        at = arguments.index("--repeat")
+        repeat = int(arguments[at + 1])
+        del arguments[at:at + 2]
+    if not arguments:
         sys.exit(__doc__)
-    program, line, options = os.path.abspath(words[0]), " ".join(words[1:]) or "5 6 7 8", theirs.split()
+    program, line, options = os.path.abspath(arguments[0]), " ".join(arguments[1:]) or "5 6 7 8", theirs.split()
     first, warm = measure_start(program, line, options, repeat)
     print(f"first {first * 1e3:.1f} ms, warm {warm * 1e3:.1f} ms, start-up {(first - warm) * 1e3:.1f} ms")
     peak, anonymous = peak_memory(program, [line], options)

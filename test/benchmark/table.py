@@ -66,11 +66,11 @@ def mark(row, unchecked=" (unchecked)"):
     error, agreement = row.get("max_abs_err"), row.get("token_agreement")
     if error is None and agreement is None:
         return unchecked
-    largest, least = CHECKS[row["precision"]]
-    if least < 1 and row["case"].isdigit() and int(row["case"]) < FEW:
-        least = 0
+    largest, minimum = CHECKS[row["precision"]]
+    if minimum < 1 and row["case"].isdigit() and int(row["case"]) < FEW:
+        minimum = 0
     # Both comparisons are false for NaN.
-    right = (error is None or error <= largest) and (agreement is None or agreement >= least)
+    right = (error is None or error <= largest) and (agreement is None or agreement >= minimum)
     return "" if right else " (wrong!)"
 
 
@@ -95,7 +95,7 @@ def limits(folder, config, threads):
     if threads not in peaks:
         return lambda row: ""
     model = bound.Model(read(folder, "config-" + config))
-    return lambda row: f"{row['peer_ms'] / (bound.least_seconds(model, row['precision'], row['workload'], row['case'], peaks[threads]) * 1e3):.2f}"
+    return lambda row: f"{row['peer_ms'] / (bound.min_seconds(model, row['precision'], row['workload'], row['case'], peaks[threads]) * 1e3):.2f}"
 
 
 def with_limits(folder, config, threads):
