@@ -13,7 +13,7 @@ using namespace mlir;
 namespace xf::gpu {
 namespace {
 
-constexpr int64_t kThreads = 128, kMaxBeams = XF_ABI_ADVANCED_BEAMS, kMaxPairs = 2 * kMaxBeams * kMaxBeams;
+constexpr int64_t kThreads = 128, kMaxBeams = XF_ABI_MAX_ADVANCED_BEAMS, kMaxPairs = 2 * kMaxBeams * kMaxBeams;
 
 class Advance {
 public:

@@ -28,7 +28,7 @@ xf_abi_gpu_launch toAbi(const Launch &launch) {
   out.constant = launch.constant;
   out.limit = -1;
   out.stage = launch.stage;
-  out.most_blocks = static_cast<uint32_t>(launch.maxBlocks);
+  out.max_blocks = static_cast<uint32_t>(launch.maxBlocks);
   if (launch.limit)
     out.limit_view = launch.limit->view, out.limit_dim = launch.limit->dim, out.limit = launch.limit->max;
   for (auto [i, factor] : llvm::enumerate(launch.factors))

@@ -211,7 +211,7 @@ TEST(LogitKernels, ChooseFromLogits) {
 /// Draws of sentences' beams, whose rows lie anywhere, of which some are not open.
 void confirmDraws(SearchKernel &choose, SearchKernel &draw, const rt::sampling &how, int64_t columns, bool ties, unsigned seed) {
   SCOPED_TRACE(testing::Message() << columns << " columns, k " << how.top_k << ", p " << how.top_p << ", min p " << how.min_p << ", seed " << seed);
-  constexpr int32_t kSentences = 3, kBeams = 4, kRows = kSentences * kBeams, kMaxCandidates = XF_ABI_MOST_CHOSEN,
+  constexpr int32_t kSentences = 3, kBeams = 4, kRows = kSentences * kBeams, kMaxCandidates = XF_ABI_MAX_CHOSEN,
                     kWidth = XF_ABI_SENTENCE_WORDS + kBeams;
   std::mt19937_64 random(seed);
   int64_t words = mlir::xf::ChooseOp::countWords(columns), partWords = mlir::xf::ChooseOp::countParts(columns, kMaxCandidates);
