@@ -222,8 +222,8 @@ private:
     header.segments = bytes.putTable<xf_abi_segment>(segments);
   }
 
-  static int32_t number(const ModuleRoles &roles, StringRef member, int32_t otherwise) {
-    return static_cast<int32_t>(roles.integer(member).value_or(otherwise));
+  static int32_t integerOr(const ModuleRoles &roles, StringRef member, int32_t defaultValue) {
+    return static_cast<int32_t>(roles.integer(member).value_or(defaultValue));
   }
   int32_t entryIndex(const ModuleRoles &roles, StringRef member) {
     auto found = entryIndices.find(roles.name(member));
@@ -253,21 +253,21 @@ private:
     for (unsigned d = 0; d < 2; ++d)
       if (getDimName(tokens, d) != roles.name("batch"))
         g.new_dim = dimIndex(getDimName(tokens, d));
-    g.start = number(roles, "start", -1);
-    g.end = number(roles, "end", -1);
+    g.start = integerOr(roles, "start", -1);
+    g.end = integerOr(roles, "end", -1);
     SmallVector<int64_t> moreEnds = roles.integers("more_ends");
     moreEnds.truncate(std::min<size_t>(moreEnds.size(), XF_ABI_MAX_ENDS - 1));
     llvm::copy(moreEnds, g.more_ends);
     g.more_ends_count = moreEnds.size();
-    g.pad = number(roles, "pad", -1);
+    g.pad = integerOr(roles, "pad", -1);
     g.sequence_first = roles.has("sequence_first");
     g.ragged_source = roles.has("ragged_source");
     g.batch_dim = dim(roles, "batch");
     g.source_dim = dim(roles, "source");
     g.target_dim = dim(roles, "target");
-    g.min_length = number(roles, "min_length", 0);
-    g.max_length_base = number(roles, "max_length_base", 0);
-    g.max_length_per_source = number(roles, "max_length_per_source", 0);
+    g.min_length = integerOr(roles, "min_length", 0);
+    g.max_length_base = integerOr(roles, "max_length_base", 0);
+    g.max_length_per_source = integerOr(roles, "max_length_per_source", 0);
     g.beam = int32_t(roles.beams());
     // Search rows and sentences share the batch dimension: its bound holds sentences times beams.
     g.batch = std::max<int64_t>(1, roles.bound("batch").value_or(0) / roles.beams());
@@ -293,7 +293,7 @@ private:
       return;
     t.source_split = split(roles.name("source"));
     t.target_split = split(roles.name("target"));
-    t.source_unknown = number(roles, "unknown", -1);
+    t.source_unknown = integerOr(roles, "unknown", -1);
     t.lowercase = roles.has("lowercase");
     t.prefix_count = affix(roles, "prefix", t.prefix);
     t.suffix_count = affix(roles, "suffix", t.suffix);
@@ -311,7 +311,7 @@ private:
     header.predict.entry = entryIndex(roles, "entry");
     header.predict.packed = entryIndex(roles, "packed");
     header.predict.labels = roles.has("labels");
-    header.predict.pad = number(roles, "pad", -1);
+    header.predict.pad = integerOr(roles, "pad", -1);
     EntryOp entry = roles.entry("entry");
     header.predict.output = *entry.findResult(roles.name("result"));
     if (roles.has("types"))
@@ -322,7 +322,7 @@ private:
   void fillPredictDims(const ModuleRoles &roles) {
     auto &g = header.generate;
     g.encode = g.begin = g.step = g.choose = g.align = g.packed_encode = g.packed_begin = g.target_dim = g.new_dim = g.start = g.end = -1;
-    g.pad = number(roles, "pad", -1);
+    g.pad = integerOr(roles, "pad", -1);
     g.batch_dim = dim(roles, "batch");
     g.source_dim = dim(roles, "source");
     g.sequence_first = roles.has("sequence_first");
