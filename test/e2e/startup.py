@@ -81,7 +81,7 @@ try:
 except OSError:
     has_huge_pages = False
 running = start.Running(base, ["--ids"])
-running.ask(ids)
+running.send(ids)
 with open(f"/proc/{running.process.pid}/smaps", encoding="utf-8") as file:
     mappings = re.findall(r"^\w+-\w+ (\S+) .*? (\S+)\n(?:\w+:.*\n)*?VmFlags: (.*)$", file.read(), re.M)
 running.end()
