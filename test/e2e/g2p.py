@@ -1,5 +1,5 @@
 """The demo model: tokens and scores as PyTorch's, greedy and beam, and its error rate on the whole test list."""
-from common import MODELS, WORK, Checks, kept_g2p, load, run
+from common import MODELS, Checks, kept_g2p, load, run
 
 folder = MODELS / "g2p"
 program = kept_g2p()
