@@ -126,9 +126,8 @@ private:
     });
     for (FileLineColLoc loc : ArrayRef(all).drop_front(main.size())) {
       std::string text = source.expression(loc);
-      bool isShown = llvm::any_of(all, [&](FileLineColLoc whole) {
-        return source.contains(whole, loc) && StringRef(source.expression(whole)).contains(text);
-      });
+      bool isShown = llvm::any_of(
+          all, [&](FileLineColLoc whole) { return source.contains(whole, loc) && StringRef(source.expression(whole)).contains(text); });
       if (!isShown && text != line.text && !llvm::is_contained(line.fused, text))
         line.fused.push_back(text);
     }
@@ -192,9 +191,8 @@ private:
 
   /// Adds the conversions of a kernel's results to types of products, which the model's expressions do not have.
   static void addConversions(Operation *op, ExplainedLine &line) {
-    bool toBytes = isa<RowOp>(op) && llvm::any_of(op->getResultTypes(), [](Type type) {
-      return cast<RankedTensorType>(type).getElementType().isInteger(8);
-    });
+    bool toBytes = isa<RowOp>(op) &&
+                   llvm::any_of(op->getResultTypes(), [](Type type) { return cast<RankedTensorType>(type).getElementType().isInteger(8); });
     Type narrow;
     op->walk([&](arith::TruncFOp cut) { narrow = cut.getType(); });
     if (toBytes)

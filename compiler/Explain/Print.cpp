@@ -34,15 +34,14 @@ std::string column(const std::string &text, size_t width) { return std::string(w
 
 class EntryPrinter {
 public:
-  EntryPrinter(const ExplainedEntry &entry, bool timed, llvm::raw_ostream &os)
-      : entry(entry), timed(timed), launched(entry.launches() > 0), os(os) {}
+  EntryPrinter(const ExplainedEntry &entry, bool timed, llvm::raw_ostream &os) : entry(entry), timed(timed), launched(entry.launches() > 0), os(os) {}
 
   void print() {
     Cost total = entry.total();
     os << "\n" << entry.name << ": " << entry.role << "\n";
     os << withUnit(total.operations / 1e6, {" million", " thousand", ""}) << " operations, "
-       << withUnit(total.weightBytes / 1e6, {" MB", " KB", " bytes"}) << " of weights, "
-       << withUnit(total.otherBytes / 1e6, {" MB", " KB", " bytes"}) << " of other numbers";
+       << withUnit(total.weightBytes / 1e6, {" MB", " KB", " bytes"}) << " of weights, " << withUnit(total.otherBytes / 1e6, {" MB", " KB", " bytes"})
+       << " of other numbers";
     if (timed)
       os << "; " << withUnit(entry.nanoseconds / 1e6, {" ms", " us", " ns"}) << ", " << digits(total.operations / entry.nanoseconds) << " billion/s, "
          << digits(total.bytes() / entry.nanoseconds) << " GB/s";

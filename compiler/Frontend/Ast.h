@@ -45,7 +45,10 @@ struct Argument {
 };
 
 enum class ExprKind {
-  Integer, Float, String, Name, // text
+  Integer,
+  Float,
+  String,
+  Name, // text
   Unary,    // text, operands[0]
   Binary,   // text, operands[0..1]
   Member,   // operands[0] . text

@@ -89,7 +89,8 @@ private:
     for (const Param &param : *term.indices) {
       size_t index = llvm::find(kPositions, param.name) - kPositions;
       if (index >= positions.size()) {
-        e.error(param.loc, "'" + param.name + "' is no position of a " + kRegionNames[kind].str() + "; they are b (batch), h (head), i (query) and j (key)" +
+        e.error(param.loc, "'" + param.name + "' is no position of a " + kRegionNames[kind].str() +
+                               "; they are b (batch), h (head), i (query) and j (key)" +
                                (kind == kScores ? "; the score itself is s, as in (s) -> " + term.name + "(s)" : ""));
         return {};
       }
@@ -302,8 +303,8 @@ std::optional<std::pair<mlir::Value, mlir::Value>> Probabilities::of(mlir::Value
     mlir::Type type = mlir::xf::withDim(q, 3, k.getDimSize(2), mlir::xf::getDimName(k, 2));
     mlir::OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPoint(op);
-    auto replacement = mlir::xf::AttendOp::create(builder, op.getLoc(), context.getType(), type, op.getQ(), op.getK(), op.getV(),
-                                                  op.getSpans(), op.getScaleAttr(), op.getFillAttr());
+    auto replacement = mlir::xf::AttendOp::create(builder, op.getLoc(), context.getType(), type, op.getQ(), op.getK(), op.getV(), op.getSpans(),
+                                                  op.getScaleAttr(), op.getFillAttr());
     replacement.getMask().takeBody(op.getMask());
     replacement.getBias().takeBody(op.getBias());
     replacement.getScore().takeBody(op.getScore());

@@ -200,8 +200,9 @@ Value runInterleave(Evaluator &e, Args &args, Loc loc) {
 } // namespace
 
 const Builtin *xf::frontend::findShapeBuiltin(llvm::StringRef name) {
-  static const Builtin builtins[] = {{"rearrange", runRearrange}, {"split", runSplit, {"x", "heads"}}, {"merge", runMerge, {"x"}},
-                                     {"chunk", runChunk, {"x", "n"}, {"axis"}}, {"concat", runConcat}, {"interleave", runInterleave}};
+  static const Builtin builtins[] = {{"rearrange", runRearrange}, {"split", runSplit, {"x", "heads"}},
+                                     {"merge", runMerge, {"x"}},  {"chunk", runChunk, {"x", "n"}, {"axis"}},
+                                     {"concat", runConcat},       {"interleave", runInterleave}};
   auto found = llvm::find_if(builtins, [&](const Builtin &builtin) { return builtin.name == name; });
   return found == std::end(builtins) ? nullptr : found;
 }

@@ -148,13 +148,24 @@ Builtin statistic(llvm::StringRef name, mlir::xf::ReduceKind kind) {
 }
 
 std::vector<Builtin> makeBuiltins() {
-  std::vector<Builtin> builtins = {
-      unary("int"), unary("float"), binary("min"), binary("max"), binary("div"), statistic("rowsum", mlir::xf::ReduceKind::sum),
-      statistic("rowmax", mlir::xf::ReduceKind::max), {"where", runWhere, {"condition", "a", "b"}}, {"even", runEven, {"x"}},
-      {"positions", runPositions, {"dimension"}, {"offset"}}, {"size", runSize, {"x"}, {"axis"}}, {"len", runLen, {"list"}},
-      {"range", runRange, {"begin"}, {"end"}}, {"zip", runZip}, {"delay", runShift<Shift::delay>, {"x", "along"}},
-      {"advance", runShift<Shift::advance>, {"x", "along"}}, {"linear", runLinear, {"x", "weight"}, {"bias"}},
-      {"attend", attend, {"q", "k", "v"}, {"mask", "bias", "scale", "fill", "score"}}};
+  std::vector<Builtin> builtins = {unary("int"),
+                                   unary("float"),
+                                   binary("min"),
+                                   binary("max"),
+                                   binary("div"),
+                                   statistic("rowsum", mlir::xf::ReduceKind::sum),
+                                   statistic("rowmax", mlir::xf::ReduceKind::max),
+                                   {"where", runWhere, {"condition", "a", "b"}},
+                                   {"even", runEven, {"x"}},
+                                   {"positions", runPositions, {"dimension"}, {"offset"}},
+                                   {"size", runSize, {"x"}, {"axis"}},
+                                   {"len", runLen, {"list"}},
+                                   {"range", runRange, {"begin"}, {"end"}},
+                                   {"zip", runZip},
+                                   {"delay", runShift<Shift::delay>, {"x", "along"}},
+                                   {"advance", runShift<Shift::advance>, {"x", "along"}},
+                                   {"linear", runLinear, {"x", "weight"}, {"bias"}},
+                                   {"attend", attend, {"q", "k", "v"}, {"mask", "bias", "scale", "fill", "score"}}};
   for (const RealFunction &function : realFunctions())
     builtins.push_back(unary(function.name));
   return builtins;

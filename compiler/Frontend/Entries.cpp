@@ -159,7 +159,8 @@ bool Entries::checkRanks(mlir::xf::EntryOp entry) {
     auto type = llvm::dyn_cast<mlir::RankedTensorType>(value.getType());
     if (!type || type.getRank() <= XF_ABI_MAX_RANK)
       return mlir::WalkResult::advance();
-    e.error(e.locOf(value), fmt::format("a tensor has at most {} dimensions, but {} has {}", XF_ABI_MAX_RANK, mlir::xf::describeShape(type), type.getRank()));
+    e.error(e.locOf(value),
+            fmt::format("a tensor has at most {} dimensions, but {} has {}", XF_ABI_MAX_RANK, mlir::xf::describeShape(type), type.getRank()));
     return mlir::WalkResult::interrupt();
   };
   for (mlir::Value argument : entry.getBody().getArguments())

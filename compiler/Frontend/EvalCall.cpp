@@ -2,8 +2,8 @@
 #include "compiler/Frontend/Evaluator.h"
 #include "compiler/Frontend/Fold.h"
 
-#include "llvm/Support/SaveAndRestore.h"
 #include "llvm/ADT/ScopeExit.h"
+#include "llvm/Support/SaveAndRestore.h"
 #include <fmt/format.h>
 
 using namespace xf::frontend;
@@ -132,7 +132,7 @@ static std::optional<std::vector<const CallArg *>> matchArguments(llvm::ArrayRef
       matched[i] = &arg;
       continue;
     }
-    fail(arg.loc, i < formals.size()  ? "argument '" + formals[i].name.str() + "' is given twice"
+    fail(arg.loc, i < formals.size() ? "argument '" + formals[i].name.str() + "' is given twice"
                   : arg.name.empty() ? fmt::format("{} takes {} arguments, not {}", function, formals.size(), args.size())
                                      : function + " has no parameter '" + arg.name + "'");
     return std::nullopt;
@@ -160,8 +160,7 @@ Value Evaluator::callBuiltin(const Builtin &builtin, Args &args, Loc loc) {
   return builtin.run(*this, ordered, loc);
 }
 
-bool Evaluator::bindArguments(const std::vector<Param> &params, Args &args, const ScopePtr &local, const std::string &name, Loc loc,
-                              Loc declared) {
+bool Evaluator::bindArguments(const std::vector<Param> &params, Args &args, const ScopePtr &local, const std::string &name, Loc loc, Loc declared) {
   auto formals = llvm::map_to_vector(params, [](const Param &param) { return Formal{param.name, !param.value}; });
   auto matched = matchArguments(formals, args, name, loc, [&](Loc where, const std::string &message) {
     error(where, message);
@@ -207,7 +206,9 @@ static bool bindTensor(Evaluator &e, const Param &param, Value &value, const Sco
     return refuse(e, param, value, loc, "a tensor");
   if (tensor->type().getElementType() != element)
     return refuse(e, param, value, loc,
-                  element.isF32() ? "a tensor of numbers (f32)" : element.isInteger(1) ? "a boolean tensor" : "a tensor of tokens");
+                  element.isF32()        ? "a tensor of numbers (f32)"
+                  : element.isInteger(1) ? "a boolean tensor"
+                                         : "a tensor of tokens");
   if (e.bindShape(type, tensor->type(), local, "'" + param.name + "'", loc))
     return true;
   e.note(type.loc, "its type is declared here");
@@ -257,11 +258,11 @@ bool Evaluator::bindParam(const Param &param, Value &value, const ScopePtr &loca
   if (type.name == "string")
     return holds<std::string>(value) || wrong("a string");
   if (type.name == "function")
-    return holds<std::shared_ptr<Closure>>(value) || holds<const Builtin *>(value) || holds<BoundMethod>(value) ||
-           holds<InstanceRef>(value) || wrong("a function");
+    return holds<std::shared_ptr<Closure>>(value) || holds<const Builtin *>(value) || holds<BoundMethod>(value) || holds<InstanceRef>(value) ||
+           wrong("a function");
   if (type.name == "block")
-    return holds<BlockRef>(value) || holds<std::shared_ptr<Spec>>(value) || holds<InstanceRef>(value) ||
-           holds<std::shared_ptr<Closure>>(value) || wrong("a block");
+    return holds<BlockRef>(value) || holds<std::shared_ptr<Spec>>(value) || holds<InstanceRef>(value) || holds<std::shared_ptr<Closure>>(value) ||
+           wrong("a block");
   if (type.name == "list")
     return holds<std::shared_ptr<List>>(value) || wrong("a list");
   error(type.loc, "'" + type.name + "' is not a type (int, float, bool, string, function, block, list, or f32[..], token[..], bool[..])");

@@ -9,7 +9,7 @@ using namespace xf::frontend;
 namespace {
 constexpr uint64_t kMaxSteps = 1'000'000;
 constexpr int64_t kMaxElements = 10'000;
-}
+} // namespace
 
 std::optional<Binding> Evaluator::lookup(const Scope *scope, llvm::StringRef name) {
   for (; scope; scope = scope->parent.get()) {

@@ -72,8 +72,7 @@ public:
   // Element-wise code (Elementwise.cpp).
   Value binary(llvm::StringRef op, const Value &left, const Value &right, Loc loc);
   Value unary(llvm::StringRef op, const Value &operand, Loc loc);
-  Value elementwise(llvm::ArrayRef<Value> operands, Loc loc, llvm::StringRef what,
-                    llvm::function_ref<mlir::Value(llvm::ArrayRef<Operand>)> emit);
+  Value elementwise(llvm::ArrayRef<Value> operands, Loc loc, llvm::StringRef what, llvm::function_ref<mlir::Value(llvm::ArrayRef<Operand>)> emit);
   /// Whether tensor operations can be built here: not in the code of a mask, table or scan.
   bool inTensorCode();
 
@@ -113,8 +112,7 @@ private:
   Value evalUncounted(const Expr &expr, const ScopePtr &scope);
   Value callFunction(const Function *function, const Expr *lambda, const ScopePtr &scope, Args args, Loc loc);
   Value callBuiltin(const Builtin &builtin, Args &args, Loc loc);
-  bool bindArguments(const std::vector<Param> &params, Args &args, const ScopePtr &local, const std::string &name, Loc loc,
-                     Loc declared);
+  bool bindArguments(const std::vector<Param> &params, Args &args, const ScopePtr &local, const std::string &name, Loc loc, Loc declared);
   std::optional<Value> execFor(const Stmt &stmt, const ScopePtr &scope);
 
   std::vector<ScopePtr> scopes; // those that functions refer to; cleared in the end, as they may form cycles

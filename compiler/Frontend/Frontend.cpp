@@ -48,9 +48,9 @@ const Block *Evaluator::chooseModel(const File &file) {
   std::string names;
   for (auto &block : file.blocks)
     names += (names.empty() ? "" : ", ") + block->name;
-  error({}, options.model.empty() ? "the description has no model"
-                                  : "the description has no model or block '" + options.model + "'" +
-                                        (names.empty() ? "" : " (it has " + names + ")"));
+  error({}, options.model.empty()
+                ? "the description has no model"
+                : "the description has no model or block '" + options.model + "'" + (names.empty() ? "" : " (it has " + names + ")"));
   return nullptr;
 }
 
@@ -103,8 +103,7 @@ mlir::OwningOpRef<mlir::ModuleOp> Evaluator::run(const File &library, const File
 }
 
 mlir::OwningOpRef<mlir::ModuleOp> xf::compileDescription(mlir::MLIRContext &context, llvm::StringRef fileName, llvm::StringRef text,
-                                                         const FrontendOptions &options, llvm::raw_ostream &os,
-                                                         std::vector<std::string> *imported) {
+                                                         const FrontendOptions &options, llvm::raw_ostream &os, std::vector<std::string> *imported) {
   context.loadDialect<mlir::xf::XfDialect, mlir::arith::ArithDialect, mlir::math::MathDialect>();
   Sources sources;
   Diagnostics diagnostics(sources, os);

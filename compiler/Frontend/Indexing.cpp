@@ -53,8 +53,9 @@ private:
       return fail(loc, fmt::format("a computed index needs a dimension of known size, and {} is known at run time only", dim.name));
     } else if (scalar->range && *scalar->range != dim && scalar->range->size != 1) {
       // A position over one dimension cannot index another.
-      e.error(loc, fmt::format("this position runs over {}, but dimension {} of {} is {}{}", scalar->range->str(), d + 1, mlir::xf::describeShape(type),
-                               dim.str(), dim.isDynamic() ? "" : "; a computed index, as i + 0, may go beyond and is held inside"));
+      e.error(loc,
+              fmt::format("this position runs over {}, but dimension {} of {} is {}{}", scalar->range->str(), d + 1, mlir::xf::describeShape(type),
+                          dim.str(), dim.isDynamic() ? "" : "; a computed index, as i + 0, may go beyond and is held inside"));
       e.noteValue(x, "the tensor");
       return {};
     }
@@ -114,8 +115,9 @@ private:
       if (auto *tensor = getIf<Tensor>(values[i])) {
         if (values.size() == 1 && tensor->type().getElementType().isInteger(32))
           return e.embed(x, tensor->value, expr.loc);
-        return e.poison(subscript.loc, "a tensor as an index must hold whole numbers (tokens, positions, what int(…) gives) and stand alone; sizes and "
-                                       "what is computed from them are such tensors where they are known at run time only");
+        return e.poison(subscript.loc,
+                        "a tensor as an index must hold whole numbers (tokens, positions, what int(…) gives) and stand alone; sizes and "
+                        "what is computed from them are such tensors where they are known at run time only");
       }
       if (holds<ScanPosition>(values[i]) && values.size() == 1)
         return e.currentScan ? e.currentScan->read(e, x, expr.loc, /*indexed=*/true)

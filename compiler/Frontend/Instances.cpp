@@ -5,9 +5,7 @@
 using namespace xf::frontend;
 
 namespace {
-std::string joined(const std::string &path, const std::string &name) {
-  return path.empty() ? name : name.empty() ? path : path + "." + name;
-}
+std::string joined(const std::string &path, const std::string &name) { return path.empty() ? name : name.empty() ? path : path + "." + name; }
 
 /// A path as descriptions write it: with {i} for the index of any layer.
 std::string written(std::string path) {
@@ -131,7 +129,8 @@ void Instances::addWeight(Instance &instance, const Item &item, const Target &ta
   }
   if (good) {
     std::string path = joined(instance.path, item.path.value_or(target.name));
-    auto *parameter = makeParameter(joined(instance.symbol, item.path.value_or(target.name)), path, instance.counts, tensorOf(shape, element), target.loc);
+    auto *parameter = makeParameter(joined(instance.symbol, item.path.value_or(target.name)), path, instance.counts, tensorOf(shape, element),
+                                    target.loc);
     if (parameter)
       binding.value = WeightRef{parameter, {}};
   }
@@ -190,8 +189,8 @@ void Instances::addMember(Instance &instance, const Item &item, const Target &ta
 }
 
 /// Makes the instances of a block, or of a list of blocks, that a member describes.
-Value Instances::makeMember(Instance &owner, const Value &value, const std::string &path, const std::string &symbol,
-                            const Indices &indices, Loc loc) {
+Value Instances::makeMember(Instance &owner, const Value &value, const std::string &path, const std::string &symbol, const Indices &indices,
+                            Loc loc) {
   auto list = getIf<std::shared_ptr<List>>(value);
   size_t brace = path.rfind("{i}");
   if (!list && brace != std::string::npos)

@@ -22,11 +22,10 @@ private:
   void addItems(Instance &instance, const std::vector<Item> &items, const ScopePtr &scope, const Indices &indices);
   bool isNew(const Instance &instance, const std::string &name, Loc loc);
   void addMember(Instance &instance, const Item &item, const Target &target, const ScopePtr &scope, const Indices &indices);
-  Value makeMember(Instance &owner, const Value &value, const std::string &path, const std::string &symbol, const Indices &indices,
-                   Loc loc);
+  Value makeMember(Instance &owner, const Value &value, const std::string &path, const std::string &symbol, const Indices &indices, Loc loc);
   void addWeight(Instance &instance, const Item &item, const Target &target, const ScopePtr &scope);
-  const Parameter *makeParameter(const std::string &name, const std::string &path, llvm::ArrayRef<int64_t> counts,
-                                 mlir::RankedTensorType type, Loc loc);
+  const Parameter *makeParameter(const std::string &name, const std::string &path, llvm::ArrayRef<int64_t> counts, mlir::RankedTensorType type,
+                                 Loc loc);
 
   Evaluator &e;
   std::vector<std::unique_ptr<Instance>> instances;

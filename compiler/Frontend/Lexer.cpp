@@ -80,9 +80,7 @@ private:
     return token;
   }
 
-  bool startsToken() const {
-    return pos >= text.size() || llvm::isAlnum(peek()) || peek() == '_' || peek() == '"' || !punctuation().empty();
-  }
+  bool startsToken() const { return pos >= text.size() || llvm::isAlnum(peek()) || peek() == '_' || peek() == '"' || !punctuation().empty(); }
 
   /// Skips characters that no token has, and the blanks after them; after too many errors, all of the rest.
   void skipInvalidCharacters() {
@@ -127,8 +125,7 @@ private:
         advance();
     }
     token.real = std::strtod(token.text.c_str(), nullptr);
-    if (token.kind == TokenKind::Float ? !std::isfinite(token.real)
-                                       : llvm::StringRef(token.text).getAsInteger(10, token.integer))
+    if (token.kind == TokenKind::Float ? !std::isfinite(token.real) : llvm::StringRef(token.text).getAsInteger(10, token.integer))
       diagnostics.error(token.loc, "number " + token.text.substr(0, 40) + " is too large");
   }
 

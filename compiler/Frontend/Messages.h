@@ -9,8 +9,7 @@ namespace xf::frontend {
 
 class Messages {
 public:
-  Messages(mlir::MLIRContext &context, Sources &sources, Diagnostics &diagnostics)
-      : sources(sources), diagnostics(diagnostics), context(context) {}
+  Messages(mlir::MLIRContext &context, Sources &sources, Diagnostics &diagnostics) : sources(sources), diagnostics(diagnostics), context(context) {}
 
   /// A part of the description that is evaluated because another place in it calls it.
   struct Call {

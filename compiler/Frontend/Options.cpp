@@ -209,9 +209,9 @@ private:
     for (auto &[key, value] : object.items())
       if (const Param *param = findParam(key);
           param && param->configPaths.empty() && !given.count(key) && value.is_primitive() && !value.is_null() && !isSet(key))
-        e.verboseNotes.push_back(fmt::format("{}: '{}' stands in '{}', and is not taken from there; --set {}={} gives it, or 'as \"{}.{}\"' behind the parameter",
-                                             e.options.configName, key, outer, key,
-                                             value.is_string() ? value.get<std::string>() : value.dump(), outer, key));
+        e.verboseNotes.push_back(
+            fmt::format("{}: '{}' stands in '{}', and is not taken from there; --set {}={} gives it, or 'as \"{}.{}\"' behind the parameter",
+                        e.options.configName, key, outer, key, value.is_string() ? value.get<std::string>() : value.dump(), outer, key));
   }
 
   bool isSet(const std::string &name) const {
@@ -297,8 +297,8 @@ Value asDeclared(Evaluator &e, const Param &param, const Value &value, const Sco
 }
 
 Value missingValue(Evaluator &e, const Param &param, const Block &block) {
-  return e.poison(param.loc, "parameter '" + param.name + "' of '" + block.name + "' has no value; give it with --set " + param.name + "=… or --config" +
-                                 (param.configPaths.empty() ? "" : ", where it is " + alternatives(param.configPaths)));
+  return e.poison(param.loc, "parameter '" + param.name + "' of '" + block.name + "' has no value; give it with --set " + param.name +
+                                 "=… or --config" + (param.configPaths.empty() ? "" : ", where it is " + alternatives(param.configPaths)));
 }
 } // namespace
 
@@ -316,7 +316,7 @@ bool Evaluator::bindOptions(const Block &block, const ScopePtr &scope, Spec &spe
     const GivenOption *option = given.find(param.name);
     if (option && option->isNull && param.type)
       option = nullptr;
-    Value value = option       ? asDeclared(*this, param, givenValue(*this, param, option->value, local), local)
+    Value value = option        ? asDeclared(*this, param, givenValue(*this, param, option->value, local), local)
                   : param.value ? eval(*param.value, local)
                                 : missingValue(*this, param, block);
     if (!isPoison(value) && !bindParam(param, value, local, param.loc)) {

@@ -3,9 +3,7 @@
 
 using namespace xf::frontend;
 
-bool Parser::is(llvm::StringRef text, size_t ahead) const {
-  return peek(ahead).kind == TokenKind::Punctuation && peek(ahead).text == text;
-}
+bool Parser::is(llvm::StringRef text, size_t ahead) const { return peek(ahead).kind == TokenKind::Punctuation && peek(ahead).text == text; }
 
 bool Parser::isKeyword(llvm::StringRef text, size_t ahead) const { return isName(ahead) && peek(ahead).text == text; }
 
@@ -36,9 +34,7 @@ bool Parser::unexpected(llvm::StringRef expected) {
   return error(token, "expected " + expected.str() + ", found " + found);
 }
 
-bool Parser::expect(llvm::StringRef text, llvm::StringRef where) {
-  return accept(text) || unexpected(("'" + text + "' " + where).str());
-}
+bool Parser::expect(llvm::StringRef text, llvm::StringRef where) { return accept(text) || unexpected(("'" + text + "' " + where).str()); }
 
 bool Parser::expectName(Target &target, llvm::StringRef what) {
   if (!isName())
@@ -62,8 +58,7 @@ void Parser::recover(size_t start, bool topLevel) {
   }
   for (; peek().kind != TokenKind::End; consume()) {
     const Token &token = peek();
-    bool begins = token.startsLine && braces <= 0 &&
-                  (others <= 0 || token.loc.column <= tokens[start].loc.column);
+    bool begins = token.startsLine && braces <= 0 && (others <= 0 || token.loc.column <= tokens[start].loc.column);
     if (topLevel ? token.startsLine && token.loc.column == 1 && isName() : begins)
       return;
     if (topLevel)

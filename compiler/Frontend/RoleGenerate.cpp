@@ -75,7 +75,8 @@ private:
       return readEnds(argument);
     if (key == "start" || key == "pad" || key == "min_length")
       return addIntegerArgument(argument, key, what);
-    return fail(argument.loc, "generate has no parameter '" + key + "' (encode, decode, align, tokens, logits, start, end, pad, min_length, max_length)");
+    return fail(argument.loc,
+                "generate has no parameter '" + key + "' (encode, decode, align, tokens, logits, start, end, pad, min_length, max_length)");
   }
 
   /// A token, or a list of them.
@@ -162,7 +163,10 @@ private:
     tokens = *tokenInput;
     target = typeOf(decode.getFunctionType().getInput(tokens));
     if (encode && !(source = findSource()))
-      return fail(call.loc, "generate finds neither tokens nor features whose first two dimensions are batch and positions, not constant, among the inputs of '" + encode.getSymName().str() + "'");
+      return fail(
+          call.loc,
+          "generate finds neither tokens nor features whose first two dimensions are batch and positions, not constant, among the inputs of '" +
+              encode.getSymName().str() + "'");
     if (!isTwoDynamicDims(target) || (source && isTokens(source) && !isTwoDynamicDims(source)))
       return fail(call.loc, "generate needs tokens of two dimensions, batch and positions, not " +
                                 mlir::xf::describeShape(isTwoDynamicDims(target) ? source : target));
@@ -227,7 +231,8 @@ private:
     logits = *found;
     auto rows = typeOf(results[logits]);
     if (rows.getRank() != 3 || !sameDim(rows, 0, target, 0) || !sameDim(rows, 1, target, 1) || rows.isDynamicDim(2))
-      return fail(call.loc, "the logits " + describeShape(rows) + " must be [" + dimOf(target, 0).str() + ", " + dimOf(target, 1).str() + ", vocabulary]");
+      return fail(call.loc,
+                  "the logits " + describeShape(rows) + " must be [" + dimOf(target, 0).str() + ", " + dimOf(target, 1).str() + ", vocabulary]");
     return checkTokens(rows.getDimSize(2));
   }
 
@@ -248,8 +253,8 @@ private:
       reads |= isTarget;
       mlir::Type expected = isTarget ? mlir::Type(target) : encoderTensor(align.getArgName(i));
       if (!expected)
-        return fail(loc, "the input '" + align.getArgName(i).str() + "' of " + name + " is neither the target's tokens, '" + decode.getArgName(tokens).str() +
-                             "', nor the encoder's");
+        return fail(loc, "the input '" + align.getArgName(i).str() + "' of " + name + " is neither the target's tokens, '" +
+                             decode.getArgName(tokens).str() + "', nor the encoder's");
       if (expected != inputs[i])
         return fail(loc, "the input '" + align.getArgName(i).str() + "' of " + name + " is " + describeShape(typeOf(inputs[i])) + ", but " +
                              describeShape(typeOf(expected)) + " elsewhere");
@@ -259,7 +264,8 @@ private:
     auto results = align.getFunctionType().getResults();
     auto weights = typeOf(results[0]);
     bool fits = results.size() == 1 && weights.getElementType().isF32() && weights.getRank() == 3 && sameDim(weights, 2, source, 1 - batch) &&
-                ((sameDim(weights, 0, target, 0) && sameDim(weights, 1, target, 1)) || (sameDim(weights, 0, target, 1) && sameDim(weights, 1, target, 0)));
+                ((sameDim(weights, 0, target, 0) && sameDim(weights, 1, target, 1)) ||
+                 (sameDim(weights, 0, target, 1) && sameDim(weights, 1, target, 0)));
     return fits || fail(loc, name + " must have one result, f32 [" + dimOf(target, batch).str() + ", " + dimOf(target, 1 - batch).str() + ", " +
                                  dimOf(source, 1 - batch).str() + "] of batch, target and source, not " + describeShape(weights) +
                                  (results.size() == 1 ? "" : " and more"));

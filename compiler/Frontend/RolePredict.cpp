@@ -78,8 +78,9 @@ private:
       others += !isTypes;
     }
     if (others != 1 || !tokens || !isTokens(tokens) || !isTwoDynamicDims(tokens))
-      return fail(call.loc, types.empty() ? "predict needs an entry whose only input is token[B, S], beside the tokens' types if it names them (types = …)"
-                                          : "predict needs an entry whose only input beside the types is token[B, S]");
+      return fail(call.loc, types.empty()
+                                ? "predict needs an entry whose only input is token[B, S], beside the tokens' types if it names them (types = …)"
+                                : "predict needs an entry whose only input beside the types is token[B, S]");
     if (!types.empty() && typesType != tokens)
       return fail(typesLoc, typesType ? "the types must be token" + describeShape(tokens) + ", as the tokens are, not " + describeShape(typesType)
                                       : "'" + types + "' is no input of '" + entry.getSymName().str() + "'");

@@ -17,8 +17,7 @@ void runPredict(Evaluator &evaluator, const Expr &call, const ScopePtr &scope);
 /// Reads the arguments of a directive, and collects what the module's attribute will say.
 class Directive {
 public:
-  Directive(Evaluator &evaluator, const Expr &call, const ScopePtr &scope)
-      : e(evaluator), call(call), scope(scope), builder(evaluator.builder) {}
+  Directive(Evaluator &evaluator, const Expr &call, const ScopePtr &scope) : e(evaluator), call(call), scope(scope), builder(evaluator.builder) {}
 
 protected:
   bool fail(Loc loc, const std::string &message) { return e.error(loc, message), false; }
@@ -54,9 +53,7 @@ protected:
 };
 
 /// [batch, positions], in any order, both known at run time only.
-inline bool isTwoDynamicDims(mlir::RankedTensorType type) {
-  return type.getRank() == 2 && type.isDynamicDim(0) && type.isDynamicDim(1);
-}
+inline bool isTwoDynamicDims(mlir::RankedTensorType type) { return type.getRank() == 2 && type.isDynamicDim(0) && type.isDynamicDim(1); }
 inline bool isTokens(mlir::RankedTensorType type) { return type.getElementType().isInteger(32); }
 
 } // namespace xf::frontend

@@ -95,8 +95,7 @@ mlir::Value ScalarCode::convert(Operand operand, mlir::Type type, Loc loc) {
     return value;
   if (toFloat) {
     if (llvm::isa<mlir::FloatType>(from))
-      return type.isF64() ? arith::ExtFOp::create(builder, l, type, value).getResult()
-                          : arith::TruncFOp::create(builder, l, type, value).getResult();
+      return type.isF64() ? arith::ExtFOp::create(builder, l, type, value).getResult() : arith::TruncFOp::create(builder, l, type, value).getResult();
     if (from.isInteger(1))
       return arith::UIToFPOp::create(builder, l, type, value);
     if (from.isIndex())
@@ -124,8 +123,8 @@ namespace {
 /// An operator that has an operation of its own for numbers of either kind; null for others.
 mlir::Value emitArithmetic(mlir::OpBuilder &builder, mlir::Location loc, llvm::StringRef op, mlir::Value a, mlir::Value b) {
   bool real = llvm::isa<mlir::FloatType>(a.getType());
-#define XF_ARITH(text, Real, Int)                                                                                                        \
-  if (op == text)                                                                                                                        \
+#define XF_ARITH(text, Real, Int)                                                                                                                    \
+  if (op == text)                                                                                                                                    \
     return real ? arith::Real::create(builder, loc, a, b).getResult() : arith::Int::create(builder, loc, a, b).getResult();
   XF_ARITH("+", AddFOp, AddIOp)
   XF_ARITH("-", SubFOp, SubIOp)
@@ -147,9 +146,9 @@ mlir::Value emitArithmetic(mlir::OpBuilder &builder, mlir::Location loc, llvm::S
 /// Null for what is no comparison.
 mlir::Value emitComparison(mlir::OpBuilder &builder, mlir::Location loc, llvm::StringRef op, mlir::Value a, mlir::Value b) {
   static const std::map<llvm::StringRef, std::pair<arith::CmpFPredicate, arith::CmpIPredicate>> comparisons = {
-      {"==", {arith::CmpFPredicate::OEQ, arith::CmpIPredicate::eq}},  {"!=", {arith::CmpFPredicate::UNE, arith::CmpIPredicate::ne}},
-      {"<", {arith::CmpFPredicate::OLT, arith::CmpIPredicate::slt}},  {"<=", {arith::CmpFPredicate::OLE, arith::CmpIPredicate::sle}},
-      {">", {arith::CmpFPredicate::OGT, arith::CmpIPredicate::sgt}},  {">=", {arith::CmpFPredicate::OGE, arith::CmpIPredicate::sge}}};
+      {"==", {arith::CmpFPredicate::OEQ, arith::CmpIPredicate::eq}}, {"!=", {arith::CmpFPredicate::UNE, arith::CmpIPredicate::ne}},
+      {"<", {arith::CmpFPredicate::OLT, arith::CmpIPredicate::slt}}, {"<=", {arith::CmpFPredicate::OLE, arith::CmpIPredicate::sle}},
+      {">", {arith::CmpFPredicate::OGT, arith::CmpIPredicate::sgt}}, {">=", {arith::CmpFPredicate::OGE, arith::CmpIPredicate::sge}}};
   auto comparison = comparisons.find(op);
   if (comparison == comparisons.end())
     return {};

@@ -173,8 +173,8 @@ Value Evaluator::force(const Value &value, Loc loc) {
   }
   auto type = mlir::xf::withElement(parameter.type, builder.getF32Type());
   // The parameter's own location says more about its shape than that of its use.
-  mlir::Location paramLoc =
-      parameter.loc.isValid() && !sources.isLibrary(parameter.loc) ? sources.toMlir(builder.getContext(), parameter.loc) : at(loc);
+  mlir::Location paramLoc = parameter.loc.isValid() && !sources.isLibrary(parameter.loc) ? sources.toMlir(builder.getContext(), parameter.loc)
+                                                                                         : at(loc);
   return Tensor{mlir::xf::ParamOp::create(builder, paramLoc, type, parameter.symbol, indices)};
 }
 

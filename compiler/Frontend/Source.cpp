@@ -18,9 +18,7 @@ llvm::StringRef Sources::line(Loc loc) const {
   if (!loc.isValid() || loc.file >= files.size() || loc.line > files[loc.file].lineStarts.size())
     return {};
   const File &file = files[loc.file];
-  return llvm::StringRef(file.text).drop_front(file.lineStarts[loc.line - 1]).take_until([](char c) {
-    return c == '\n' || c == '\r';
-  });
+  return llvm::StringRef(file.text).drop_front(file.lineStarts[loc.line - 1]).take_until([](char c) { return c == '\n' || c == '\r'; });
 }
 
 mlir::Location Sources::toMlir(mlir::MLIRContext *context, Loc loc) const {

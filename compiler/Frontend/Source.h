@@ -18,9 +18,7 @@ struct Loc {
   uint32_t file = 0, line = 0, column = 0;
   bool isValid() const { return line != 0; }
   bool operator==(const Loc &o) const = default;
-  bool operator<(const Loc &o) const {
-    return std::tie(file, line, column) < std::tie(o.file, o.line, o.column);
-  }
+  bool operator<(const Loc &o) const { return std::tie(file, line, column) < std::tie(o.file, o.line, o.column); }
 };
 
 /// All files of a compilation: the description and the library's.

@@ -130,8 +130,9 @@ void Tables::inferLengths(const Bounds &bounds) {
       rows = std::max(rows, (dim.isDynamic() ? bounds.of(dim.name) : dim.size) + offset);
     auto type = mlir::xf::withDim(table->type, 0, rows, "");
     if (static_cast<double>(rows) * static_cast<double>(type.getNumElements() / rows) > kMaxElements) {
-      e.error(table->loc, fmt::format("the table would have {} rows, more than {:.0f} numbers in all: the positions that read it need a smaller bound", rows,
-                                      kMaxElements));
+      e.error(table->loc,
+              fmt::format("the table would have {} rows, more than {:.0f} numbers in all: the positions that read it need a smaller bound", rows,
+                          kMaxElements));
       for (auto &[dim, offset] : table->uses)
         bounds.noteDeclared(dim.name);
       continue;

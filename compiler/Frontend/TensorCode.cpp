@@ -19,10 +19,10 @@ Value TensorCode::linear(mlir::Value x, mlir::Value weight, mlir::Value bias, Lo
   if (!xt.getElementType().isF32() || !wt.getElementType().isF32())
     return messages.poison(loc, "a product needs numbers (f32) on both sides, not " + typeText(xt) + " and " + typeText(wt));
   if (wt.getRank() != 2 || xt.getRank() == 0 || !mlir::xf::sameDim(xt, xt.getRank() - 1, wt, 1)) {
-    messages.error(loc, fmt::format("{} @ {} does not fit: {} is not {}", mlir::xf::describeShape(xt),
-                                    wt.getRank() == 2 ? "[" + dimOf(wt, 1).str() + ", " + dimOf(wt, 0).str() + "]" : mlir::xf::describeShape(wt),
-                                    xt.getRank() ? dimOf(xt, xt.getRank() - 1).str() : "a number",
-                                    wt.getRank() == 2 ? dimOf(wt, 1).str() : "a matrix"));
+    messages.error(loc,
+                   fmt::format("{} @ {} does not fit: {} is not {}", mlir::xf::describeShape(xt),
+                               wt.getRank() == 2 ? "[" + dimOf(wt, 1).str() + ", " + dimOf(wt, 0).str() + "]" : mlir::xf::describeShape(wt),
+                               xt.getRank() ? dimOf(xt, xt.getRank() - 1).str() : "a number", wt.getRank() == 2 ? dimOf(wt, 1).str() : "a matrix"));
     messages.noteValue(x, "the left shape");
     messages.noteValue(weight, "the weight");
     return Poison{};
@@ -34,8 +34,8 @@ Value TensorCode::linear(mlir::Value x, mlir::Value weight, mlir::Value bias, Lo
       return Poison{};
     }
   if (bias && (typeOf(bias).getRank() != 1 || !mlir::xf::sameDim(typeOf(bias), 0, wt, 0))) {
-    messages.error(loc, fmt::format("the bias {} does not fit the weight {}: [{}] is wanted", mlir::xf::describeShape(typeOf(bias)), mlir::xf::describeShape(wt),
-                                    dimOf(wt, 0).str()));
+    messages.error(loc, fmt::format("the bias {} does not fit the weight {}: [{}] is wanted", mlir::xf::describeShape(typeOf(bias)),
+                                    mlir::xf::describeShape(wt), dimOf(wt, 0).str()));
     messages.noteValue(bias, "the bias");
     messages.noteValue(weight, "the weight");
     return Poison{};
@@ -198,7 +198,7 @@ std::optional<std::vector<DimSize>> TensorCode::broadcast(llvm::ArrayRef<mlir::V
       }
       auto left = llvm::cast<mlir::RankedTensorType>(owner[axis].getType());
       messages.error(loc, fmt::format("shapes {} and {} do not fit: {} is not {}", mlir::xf::describeShape(left), describeDims(dims),
-                             result[axis].str(), dims[i].str()));
+                                      result[axis].str(), dims[i].str()));
       messages.noteValue(owner[axis], "the shape");
       messages.noteValue(value, "the shape");
       return std::nullopt;

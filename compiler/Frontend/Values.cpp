@@ -111,9 +111,7 @@ Value xf::frontend::rebase(const Value &value, const Indices &indices) {
   return value;
 }
 
-DimSize xf::frontend::dimOf(mlir::RankedTensorType type, unsigned i) {
-  return {type.getDimSize(i), mlir::xf::getDimName(type, i).str()};
-}
+DimSize xf::frontend::dimOf(mlir::RankedTensorType type, unsigned i) { return {type.getDimSize(i), mlir::xf::getDimName(type, i).str()}; }
 
 std::vector<DimSize> xf::frontend::dimsOf(mlir::RankedTensorType type) {
   std::vector<DimSize> dims;

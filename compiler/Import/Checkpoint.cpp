@@ -199,8 +199,8 @@ static std::string checkValues(const TensorFile &file, ParameterOp parameter, co
     // A value may be finite in the file, but not in the type that the model needs.
     float value = part[linearIndex - first];
     const char *typeNote = !parameter.getTensorType().getElementType().isF32() ? " (in the parameter's declared type)"
-                     : tensor.dtype == DType::F64 && std::isinf(value)    ? " (as f32)"
-                                                                          : "";
+                           : tensor.dtype == DType::F64 && std::isinf(value)   ? " (as f32)"
+                                                                               : "";
     problem = fmt::format("tensor '{}' holds {} at {}{}", tensor.name, value, formatShape(index), typeNote);
   }
   file.release(tensor);
@@ -229,8 +229,9 @@ llvm::Error Checkpoint::check(mlir::ModuleOp module, llvm::ArrayRef<std::string>
     });
   // One name alone says little: many end in "weight".
   if (std::string prefix = missing.size() > 1 && missing.size() == problems.size() ? commonPrefix(missing) : ""; !prefix.empty())
-    return makeError("{}: {} tensors that the model needs are there under '{}' only, the first as '{}{}'; 'as' gives a member its name in the checkpoint",
-                     describe(), missing.size(), prefix, prefix, missing.front());
+    return makeError(
+        "{}: {} tensors that the model needs are there under '{}' only, the first as '{}{}'; 'as' gives a member its name in the checkpoint",
+        describe(), missing.size(), prefix, prefix, missing.front());
   if (llvm::Error error = findUnused(used, ignore, problems))
     return error;
   // Checking values takes by far the longest: it comes when all else is right.

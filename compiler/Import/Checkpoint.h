@@ -25,8 +25,7 @@ public:
   static llvm::Expected<std::unique_ptr<Checkpoint>> bind(std::unique_ptr<TensorFile> file, mlir::ModuleOp module,
                                                           llvm::ArrayRef<std::string> ignore = {});
 
-  llvm::Error read(mlir::xf::ParameterOp parameter, llvm::ArrayRef<int64_t> indices, int64_t first,
-                   llvm::MutableArrayRef<float> out) override;
+  llvm::Error read(mlir::xf::ParameterOp parameter, llvm::ArrayRef<int64_t> indices, int64_t first, llvm::MutableArrayRef<float> out) override;
   bool readsInOrder() const override;
 
 private:

@@ -25,8 +25,7 @@ llvm::Expected<Tensor> xf::convertInput(Tensor tensor, const Engine::Port &port)
     return tensor;
   }
   const char *names[] = {"floats", "integers", "booleans"};
-  return makeError("input '{}' holds {}, but needs {}", port.name, names[static_cast<int>(tensor.kind)],
-                   names[static_cast<int>(port.kind)]);
+  return makeError("input '{}' holds {}, but needs {}", port.name, names[static_cast<int>(tensor.kind)], names[static_cast<int>(port.kind)]);
 }
 
 /// Takes away up to `count` leading dimensions of size 1.

@@ -10,8 +10,7 @@ namespace xf {
 
 template <typename... Args>
 llvm::Error makeError(fmt::format_string<Args...> format, Args &&...args) {
-  return llvm::createStringError(llvm::inconvertibleErrorCode(), "%s",
-                                 fmt::format(format, std::forward<Args>(args)...).c_str());
+  return llvm::createStringError(llvm::inconvertibleErrorCode(), "%s", fmt::format(format, std::forward<Args>(args)...).c_str());
 }
 
 } // namespace xf

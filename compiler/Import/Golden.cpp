@@ -19,8 +19,7 @@ std::string GoldenReport::format() const {
   std::string text;
   for (const GoldenResult &r : tensors) {
     text += fmt::format("{:<24} {:<12} ", r.name, r.entry);
-    text += r.exact ? fmt::format("{} differ", r.mismatches)
-                    : fmt::format("max abs {:.3e}  norm-wise {:.3e}", r.maxError, r.relativeError);
+    text += r.exact ? fmt::format("{} differ", r.mismatches) : fmt::format("max abs {:.3e}  norm-wise {:.3e}", r.maxError, r.relativeError);
     text += r.problem.empty() ? "  ok\n" : fmt::format("  FAILED: {}\n", r.problem);
   }
   for (const std::string &problem : problems)
@@ -28,8 +27,7 @@ std::string GoldenReport::format() const {
   return text;
 }
 
-static void compareFloats(GoldenResult &result, const std::vector<double> &got, const std::vector<double> &want,
-                          const GoldenOptions &options) {
+static void compareFloats(GoldenResult &result, const std::vector<double> &got, const std::vector<double> &want, const GoldenOptions &options) {
   double difference = 0, norm = 0;
   int64_t firstNonFinite = -1; // where a value that is not finite differs
   for (size_t i = 0; i < want.size(); ++i) {

@@ -68,8 +68,8 @@ struct TypeRow {
   DType type;
 };
 // NumPy has no bfloat16: arrays of ml_dtypes, whose type JAX uses, are saved as two bytes without a type.
-constexpr TypeRow types[] = {{"|b1", DType::Bool}, {"|u1", DType::U8},  {"|i1", DType::I8},  {"<i2", DType::I16},  {"<u2", DType::U16},
-                             {"<i4", DType::I32},  {"<u4", DType::U32}, {"<i8", DType::I64}, {"<u8", DType::U64},  {"<f2", DType::F16},
+constexpr TypeRow types[] = {{"|b1", DType::Bool}, {"|u1", DType::U8},  {"|i1", DType::I8},   {"<i2", DType::I16}, {"<u2", DType::U16},
+                             {"<i4", DType::I32},  {"<u4", DType::U32}, {"<i8", DType::I64},  {"<u8", DType::U64}, {"<f2", DType::F16},
                              {"<f4", DType::F32},  {"<f8", DType::F64}, {"<V2", DType::BF16}, {"|V2", DType::BF16}};
 
 llvm::Expected<DType> parseType(llvm::StringRef text) {

@@ -27,8 +27,8 @@ static llvm::Error parseHeader(llvm::ArrayRef<char> bytes, uint64_t memberSize, 
   if (!size)
     return makeError("of shape {} is larger than any memory", formatShape(*header.shape));
   if (memberSize - header.size != *size)
-    return makeError("of dtype {} and shape {} needs {} bytes, but its member holds {}", dtypeName(header.dtype).str(),
-                     formatShape(*header.shape), *size, memberSize - header.size);
+    return makeError("of dtype {} and shape {} needs {} bytes, but its member holds {}", dtypeName(header.dtype).str(), formatShape(*header.shape),
+                     *size, memberSize - header.size);
   return llvm::Error::success();
 }
 
@@ -64,6 +64,4 @@ llvm::Error NpzFile::readHeaders() {
   return llvm::Error::success();
 }
 
-llvm::Error NpzFile::readStorage(size_t member, uint64_t first, llvm::MutableArrayRef<char> out) const {
-  return archive->read(member, first, out);
-}
+llvm::Error NpzFile::readStorage(size_t member, uint64_t first, llvm::MutableArrayRef<char> out) const { return archive->read(member, first, out); }

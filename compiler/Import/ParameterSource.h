@@ -15,8 +15,7 @@ public:
   /// Elements [first, first + out.size()) of the tensor of `parameter` at `indices` (one for each of its counts), row-major, as f32.
   /// Values are of the declared type: a bf16 parameter gives bf16 values, widened. Nothing widened is kept, so memory stays bounded
   /// however large the model is. Pieces are best read in order. May be called from several threads.
-  virtual llvm::Error read(mlir::xf::ParameterOp parameter, llvm::ArrayRef<int64_t> indices, int64_t first,
-                           llvm::MutableArrayRef<float> out) = 0;
+  virtual llvm::Error read(mlir::xf::ParameterOp parameter, llvm::ArrayRef<int64_t> indices, int64_t first, llvm::MutableArrayRef<float> out) = 0;
 
   /// Whether reading a piece that does not follow the last one means reading all before it: then threads had better take turns.
   virtual bool readsInOrder() const { return false; }

@@ -25,12 +25,10 @@ static uint64_t hash(llvm::StringRef text) {
 
 static bool isScale(llvm::StringRef path) {
   llvm::StringRef last = path.substr(path.rfind('.') + 1);
-  return llvm::any_of(llvm::ArrayRef<llvm::StringRef>{"weight", "alpha", "gamma", "scale"},
-                      [&](llvm::StringRef end) { return last.ends_with(end); });
+  return llvm::any_of(llvm::ArrayRef<llvm::StringRef>{"weight", "alpha", "gamma", "scale"}, [&](llvm::StringRef end) { return last.ends_with(end); });
 }
 
-llvm::Error RandomWeights::read(mlir::xf::ParameterOp parameter, llvm::ArrayRef<int64_t> indices, int64_t first,
-                                llvm::MutableArrayRef<float> out) {
+llvm::Error RandomWeights::read(mlir::xf::ParameterOp parameter, llvm::ArrayRef<int64_t> indices, int64_t first, llvm::MutableArrayRef<float> out) {
   if (parameter.isTable())
     return evaluateTable(parameter, first, out);
   std::string path = expandPath(parameter, indices);

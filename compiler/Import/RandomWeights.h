@@ -13,8 +13,7 @@ namespace xf {
 class RandomWeights : public ParameterSource {
 public:
   explicit RandomWeights(uint64_t seed) : seed(seed) {}
-  llvm::Error read(mlir::xf::ParameterOp parameter, llvm::ArrayRef<int64_t> indices, int64_t first,
-                   llvm::MutableArrayRef<float> out) override;
+  llvm::Error read(mlir::xf::ParameterOp parameter, llvm::ArrayRef<int64_t> indices, int64_t first, llvm::MutableArrayRef<float> out) override;
 
 private:
   uint64_t seed;

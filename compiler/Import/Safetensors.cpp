@@ -41,9 +41,7 @@ llvm::Error SafetensorsFile::parseHeader() {
   auto tensors = parseSafetensorsHeader(text, size - data);
   if (!tensors)
     return makeError("{}: {}", path, llvm::toString(tensors.takeError()));
-  llvm::sort(*tensors, [](const TensorInfo &a, const TensorInfo &b) {
-    return std::tie(a.begin, a.end, a.name) < std::tie(b.begin, b.end, b.name);
-  });
+  llvm::sort(*tensors, [](const TensorInfo &a, const TensorInfo &b) { return std::tie(a.begin, a.end, a.name) < std::tie(b.begin, b.end, b.name); });
   uint64_t end = 0;
   for (TensorInfo &tensor : *tensors) {
     if (tensor.begin < end)

@@ -19,9 +19,7 @@ struct Tensor {
   std::vector<double> floats; // Kind::Float
   std::vector<int64_t> ints;  // Kind::Int and Kind::Bool
 
-  static Tensor ofFloats(std::vector<int64_t> shape, std::vector<double> values) {
-    return {Kind::Float, std::move(shape), std::move(values), {}};
-  }
+  static Tensor ofFloats(std::vector<int64_t> shape, std::vector<double> values) { return {Kind::Float, std::move(shape), std::move(values), {}}; }
   static Tensor ofInts(std::vector<int64_t> shape, std::vector<int64_t> values, Kind kind = Kind::Int) {
     return {kind, std::move(shape), {}, std::move(values)};
   }

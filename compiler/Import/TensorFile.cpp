@@ -17,10 +17,10 @@ struct DTypeRow {
   const char *name;
   size_t size;
 };
-constexpr DTypeRow dtypes[] = {
-    {DType::Bool, "BOOL", 1}, {DType::U8, "U8", 1},   {DType::I8, "I8", 1},   {DType::I16, "I16", 2}, {DType::U16, "U16", 2},
-    {DType::I32, "I32", 4},   {DType::U32, "U32", 4}, {DType::I64, "I64", 8}, {DType::U64, "U64", 8}, {DType::F16, "F16", 2},
-    {DType::BF16, "BF16", 2}, {DType::F32, "F32", 4}, {DType::F64, "F64", 8}};
+constexpr DTypeRow dtypes[] = {{DType::Bool, "BOOL", 1}, {DType::U8, "U8", 1},   {DType::I8, "I8", 1},     {DType::I16, "I16", 2},
+                               {DType::U16, "U16", 2},   {DType::I32, "I32", 4}, {DType::U32, "U32", 4},   {DType::I64, "I64", 8},
+                               {DType::U64, "U64", 8},   {DType::F16, "F16", 2}, {DType::BF16, "BF16", 2}, {DType::F32, "F32", 4},
+                               {DType::F64, "F64", 8}};
 
 /// Elements that are converted at a time.
 constexpr int64_t chunkElements = 1 << 14;

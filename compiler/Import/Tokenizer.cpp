@@ -19,8 +19,8 @@ llvm::Expected<Tokenizer> readTokenizer(llvm::StringRef file, llvm::StringRef te
   if (!members.contains("model")) {
     reader.refuse("it has no 'model', and is no tokenizer.json");
   } else {
-    reader.checkMembers(members, "the file", {"version", "truncation", "padding", "added_tokens", "normalizer", "pre_tokenizer", "post_processor",
-                                              "decoder", "model"});
+    reader.checkMembers(members, "the file",
+                        {"version", "truncation", "padding", "added_tokens", "normalizer", "pre_tokenizer", "post_processor", "decoder", "model"});
     readModel(reader, members, contents);
     if (reader.isGood())
       readAddedTokens(reader, members, contents);

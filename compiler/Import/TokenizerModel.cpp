@@ -51,8 +51,9 @@ public:
 
 private:
   void readBpe() {
-    reader.checkMembers(model, where, {"type", "vocab", "merges", "dropout", "unk_token", "continuing_subword_prefix", "end_of_word_suffix",
-                                       "fuse_unk", "byte_fallback", "ignore_merges"});
+    reader.checkMembers(model, where,
+                        {"type", "vocab", "merges", "dropout", "unk_token", "continuing_subword_prefix", "end_of_word_suffix", "fuse_unk",
+                         "byte_fallback", "ignore_merges"});
     contents.kind = XF_TOKENIZER_BYTE_BPE;
     if (const json *dropout = reader.find(model, "dropout"); dropout && *dropout != 0)
       reader.refuse("'dropout' of the model is not supported");
@@ -165,8 +166,8 @@ void readAddedToken(TokenizerJson &reader, const json &entry, std::set<std::stri
   token.id = reader.id(entry.is_object() && entry.contains("id") ? entry.find("id").value() : json(), where);
   token.isSpecial = reader.flag(entry, "special", where);
   token.isNormalised = reader.flag(entry, "normalized", where);
-  for (auto [member, flag] : {std::pair("lstrip", XF_TOKENIZER_STRIPS_LEFT), {"rstrip", XF_TOKENIZER_STRIPS_RIGHT},
-                              {"single_word", XF_TOKENIZER_SINGLE_WORD}})
+  for (auto [member, flag] :
+       {std::pair("lstrip", XF_TOKENIZER_STRIPS_LEFT), {"rstrip", XF_TOKENIZER_STRIPS_RIGHT}, {"single_word", XF_TOKENIZER_SINGLE_WORD}})
     token.flags |= reader.flag(entry, member, where) ? flag : 0;
   token.flags |= token.isSpecial ? XF_TOKENIZER_SHADOW : 0;
   if (token.content.empty())

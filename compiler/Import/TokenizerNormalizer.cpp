@@ -40,8 +40,8 @@ Mappings cleanupMappings() {
   for (auto [first, last] : {std::pair(1, 8), {11, 11}, {14, 31}, {0x7f, 0x7f}, {0x8f, 0x8f}, {0x9f, 0x9f}})
     for (int point = first; point <= last; ++point)
       mappings[point] = {};
-  for (auto [first, last] : {std::pair(9, 10), {12, 13}, {0x1680, 0x1680}, {0x200b, 0x200f}, {0x2028, 0x2029}, {0x2581, 0x2581}, {0xfeff, 0xfeff},
-                             {0xfffd, 0xfffd}})
+  for (auto [first, last] :
+       {std::pair(9, 10), {12, 13}, {0x1680, 0x1680}, {0x200b, 0x200f}, {0x2028, 0x2029}, {0x2581, 0x2581}, {0xfeff, 0xfeff}, {0xfffd, 0xfffd}})
     for (int point = first; point <= last; ++point)
       mappings[point] = {' '};
   return mappings;

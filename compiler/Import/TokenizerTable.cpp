@@ -112,7 +112,9 @@ private:
   }
 
   /// Whether normalising a part of the text by itself may give another result than in the text.
-  bool changesEnds() const { return llvm::any_of(contents.steps, [](const NormalizerStep &step) { return step.step >= XF_TOKENIZER_PREPEND; }); }
+  bool changesEnds() const {
+    return llvm::any_of(contents.steps, [](const NormalizerStep &step) { return step.step >= XF_TOKENIZER_PREPEND; });
+  }
 
   /// Adds the tokens for bytes that have no others.
   void putBytes() {

@@ -171,9 +171,7 @@ llvm::Error TorchFile::addTensors(const PickleValue &root, const Storages &stora
     if (info.begin != info.end && !isRowMajor(info.shape, tensor->strides))
       info.strides = tensor->strides;
   }
-  llvm::sort(found, [](const auto &a, const auto &b) {
-    return std::tie(a.storage, a.begin, a.name) < std::tie(b.storage, b.begin, b.name);
-  });
+  llvm::sort(found, [](const auto &a, const auto &b) { return std::tie(a.storage, a.begin, a.name) < std::tie(b.storage, b.begin, b.name); });
   for (TensorInfo &info : found) {
     std::string name = info.name;
     if (!add(std::move(info)))

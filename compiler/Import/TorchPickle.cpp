@@ -14,12 +14,24 @@ struct TypeRow {
   std::optional<DType> type; // of those that can be read
 };
 constexpr TypeRow types[] = {
-    {"BoolStorage", "bool", 1, DType::Bool},       {"ByteStorage", "uint8", 1, DType::U8},     {"CharStorage", "int8", 1, DType::I8},
-    {"ShortStorage", "int16", 2, DType::I16},      {"IntStorage", "int32", 4, DType::I32},     {"LongStorage", "int64", 8, DType::I64},
-    {"HalfStorage", "float16", 2, DType::F16},     {"FloatStorage", "float32", 4, DType::F32}, {"DoubleStorage", "float64", 8, DType::F64},
-    {"BFloat16Storage", "bfloat16", 2, DType::BF16}, {"", "uint16", 2, DType::U16},            {"", "uint32", 4, DType::U32},
-    {"", "uint64", 8, DType::U64},                 {"ComplexFloatStorage", "complex64", 8, {}}, {"ComplexDoubleStorage", "complex128", 16, {}},
-    {"QInt8Storage", "qint8", 1, {}},              {"QUInt8Storage", "quint8", 1, {}},         {"QInt32Storage", "qint32", 4, {}},
+    {"BoolStorage", "bool", 1, DType::Bool},
+    {"ByteStorage", "uint8", 1, DType::U8},
+    {"CharStorage", "int8", 1, DType::I8},
+    {"ShortStorage", "int16", 2, DType::I16},
+    {"IntStorage", "int32", 4, DType::I32},
+    {"LongStorage", "int64", 8, DType::I64},
+    {"HalfStorage", "float16", 2, DType::F16},
+    {"FloatStorage", "float32", 4, DType::F32},
+    {"DoubleStorage", "float64", 8, DType::F64},
+    {"BFloat16Storage", "bfloat16", 2, DType::BF16},
+    {"", "uint16", 2, DType::U16},
+    {"", "uint32", 4, DType::U32},
+    {"", "uint64", 8, DType::U64},
+    {"ComplexFloatStorage", "complex64", 8, {}},
+    {"ComplexDoubleStorage", "complex128", 16, {}},
+    {"QInt8Storage", "qint8", 1, {}},
+    {"QUInt8Storage", "quint8", 1, {}},
+    {"QInt32Storage", "qint32", 4, {}},
     {"UntypedStorage", "", 1, {}},
 };
 

@@ -56,8 +56,7 @@ StringRef phaseOf(ModuleOp module) {
 
 class Compilation {
 public:
-  Compilation(ModuleOp module, ParameterSource *source, const CompileOptions &options)
-      : module(module), source(source), options(options) {}
+  Compilation(ModuleOp module, ParameterSource *source, const CompileOptions &options) : module(module), source(source), options(options) {}
 
   llvm::Error run() {
     if (auto error = checkOptions(module, options))
@@ -191,8 +190,6 @@ llvm::Error checkOptions(ModuleOp module, const CompileOptions &options) {
   return llvm::Error::success();
 }
 
-llvm::Error compile(ModuleOp module, ParameterSource *source, const CompileOptions &options) {
-  return Compilation(module, source, options).run();
-}
+llvm::Error compile(ModuleOp module, ParameterSource *source, const CompileOptions &options) { return Compilation(module, source, options).run(); }
 
 } // namespace xf

@@ -100,12 +100,12 @@ void registerPipelines() {
   PassPipelineRegistration<>("xf-step-pipeline", "derive the decoder's step", buildStepPipeline);
   struct KernelOptions : PassPipelineOptions<KernelOptions> {
     // xf-quantize-linears reports other types.
-    Option<std::string> type{*this, "type", llvm::cl::desc("What products with weights multiply: f32, bf16, f16, int8 or int8-weights"), llvm::cl::init("f32")};
+    Option<std::string> type{*this, "type", llvm::cl::desc("What products with weights multiply: f32, bf16, f16, int8 or int8-weights"),
+                             llvm::cl::init("f32")};
   };
-  PassPipelineRegistration<KernelOptions>("xf-kernel-pipeline", "fuse model IR into kernel IR",
-                                          [](OpPassManager &passes, const KernelOptions &options) {
-                                            addKernelPasses(passes, options.type.getValue(), /*forCpu=*/true);
-                                          });
+  PassPipelineRegistration<KernelOptions>(
+      "xf-kernel-pipeline", "fuse model IR into kernel IR",
+      [](OpPassManager &passes, const KernelOptions &options) { addKernelPasses(passes, options.type.getValue(), /*forCpu=*/true); });
 }
 
 } // namespace xf

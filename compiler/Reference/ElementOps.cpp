@@ -9,9 +9,8 @@ namespace xf {
 
 /// Runs `body` for each element of `shape`; operand o's dimension d follows dimension maps[o][d].
 template <typename T>
-llvm::Error Machine<T>::apply(mlir::Block &body, llvm::ArrayRef<const Array<T> *> inputs,
-                              llvm::ArrayRef<llvm::ArrayRef<int64_t>> maps, llvm::ArrayRef<int64_t> shape,
-                              llvm::ArrayRef<Array<T> *> results, Precision precision) {
+llvm::Error Machine<T>::apply(mlir::Block &body, llvm::ArrayRef<const Array<T> *> inputs, llvm::ArrayRef<llvm::ArrayRef<int64_t>> maps,
+                              llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<Array<T> *> results, Precision precision) {
   auto region = compile(body, precision);
   if (!region)
     return region.takeError();

@@ -25,8 +25,7 @@ llvm::Error Interpreter::evaluateWeight(mlir::xf::WeightOp weight, int64_t layer
   return machine->evaluateWeight(weight, layer, out);
 }
 
-llvm::Error evaluateWeight(mlir::xf::WeightOp weight, int64_t layer, ParameterSource &source,
-                           llvm::MutableArrayRef<float> out) {
+llvm::Error evaluateWeight(mlir::xf::WeightOp weight, int64_t layer, ParameterSource &source, llvm::MutableArrayRef<float> out) {
   Machine<float> machine(weight->getParentOfType<mlir::ModuleOp>(), source);
   return machine.evaluateWeight(weight, layer, out);
 }

@@ -53,8 +53,7 @@ private:
 };
 
 /// As Interpreter::evaluateWeight, for one call.
-llvm::Error evaluateWeight(mlir::xf::WeightOp weight, int64_t layer, ParameterSource &source,
-                           llvm::MutableArrayRef<float> out);
+llvm::Error evaluateWeight(mlir::xf::WeightOp weight, int64_t layer, ParameterSource &source, llvm::MutableArrayRef<float> out);
 
 } // namespace xf
 

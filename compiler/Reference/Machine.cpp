@@ -177,17 +177,15 @@ template <typename T>
 llvm::Error Machine<T>::dispatch(mlir::Operation &op) {
   using namespace mlir::xf;
   return llvm::TypeSwitch<mlir::Operation *, llvm::Error>(&op)
-      .template Case<PositionsOp, EmbedOp, QuantizeOp, LinearOp, MapOp, ReduceOp, AttendOp, RearrangeOp, SliceOp, ConcatOp, ScanOp, RepeatOp,
-                     ParamOp, AppendOp, StoreOp, LoadOp, ScanStepOp, ContractOp, ChooseOp, RowOp, PackOp, SpreadOp>(
-          [&](auto typed) { return exec(typed); })
+      .template Case<PositionsOp, EmbedOp, QuantizeOp, LinearOp, MapOp, ReduceOp, AttendOp, RearrangeOp, SliceOp, ConcatOp, ScanOp, RepeatOp, ParamOp,
+                     AppendOp, StoreOp, LoadOp, ScanStepOp, ContractOp, ChooseOp, RowOp, PackOp, SpreadOp>([&](auto typed) { return exec(typed); })
       .Default([&](mlir::Operation *) { return executeScalar(op); });
 }
 
 /// Arithmetic on layer indices between the tensor ops.
 template <typename T>
 llvm::Error Machine<T>::executeScalar(mlir::Operation &op) {
-  if (op.getNumResults() == 1 && llvm::isa<mlir::FloatType>(op.getResult(0).getType()) &&
-      op.hasTrait<mlir::OpTrait::ConstantLike>())
+  if (op.getNumResults() == 1 && llvm::isa<mlir::FloatType>(op.getResult(0).getType()) && op.hasTrait<mlir::OpTrait::ConstantLike>())
     return llvm::Error::success(); // regions that use it hold it themselves
   std::unique_ptr<Compiled> &entry = compiled[{&op, static_cast<int>(precision)}];
   if (!entry) {
@@ -222,8 +220,7 @@ llvm::Expected<Ref<T>> Machine<T>::readInput(const Tensor &tensor, mlir::RankedT
   for (int64_t d = 0; fits && d < type.getRank(); ++d)
     fits = type.isDynamicDim(d) || type.getDimSize(d) == tensor.shape[d];
   if (!fits)
-    return makeError("input '{}' has shape {}, but the entry takes {}", name.str(), formatShape(tensor.shape),
-                     mlir::xf::describeShape(type));
+    return makeError("input '{}' has shape {}, but the entry takes {}", name.str(), formatShape(tensor.shape), mlir::xf::describeShape(type));
   for (int64_t d = 0; d < type.getRank(); ++d)
     if (type.isDynamicDim(d))
       if (llvm::Error error = bindDim(mlir::xf::getDimName(type, d), tensor.shape[d], fmt::format("input '{}'", name.str())))
@@ -270,8 +267,7 @@ llvm::Expected<TensorMap> Machine<T>::run(mlir::xf::EntryOp entry, const TensorM
     return makeError("entry '{}': {}", entry.getSymName().str(), llvm::toString(std::move(error)));
   TensorMap results;
   for (auto [i, value] : llvm::enumerate(body.getTerminator()->getOperands()))
-    results[entry.getResultName(i).str()] =
-        toTensor(get(value), llvm::cast<mlir::RankedTensorType>(value.getType()).getElementType());
+    results[entry.getResultName(i).str()] = toTensor(get(value), llvm::cast<mlir::RankedTensorType>(value.getType()).getElementType());
   return results;
 }
 

@@ -17,9 +17,7 @@ struct Array {
   std::vector<T> floats;
   std::vector<int64_t> ints; // i32, i8 and i1
 
-  Array(llvm::ArrayRef<int64_t> shape, bool isFloat) : shape(shape), isFloat(isFloat) {
-    isFloat ? floats.resize(size()) : ints.resize(size());
-  }
+  Array(llvm::ArrayRef<int64_t> shape, bool isFloat) : shape(shape), isFloat(isFloat) { isFloat ? floats.resize(size()) : ints.resize(size()); }
   int64_t size() const {
     int64_t n = 1;
     for (int64_t d : shape)

@@ -6,9 +6,7 @@ namespace xf {
 static Engine::Port portOf(llvm::StringRef name, mlir::Type type) {
   auto tensor = llvm::cast<mlir::RankedTensorType>(type);
   mlir::Type element = tensor.getElementType();
-  Tensor::Kind kind = llvm::isa<mlir::FloatType>(element) ? Tensor::Kind::Float
-                      : element.isInteger(1)              ? Tensor::Kind::Bool
-                                                          : Tensor::Kind::Int;
+  Tensor::Kind kind = llvm::isa<mlir::FloatType>(element) ? Tensor::Kind::Float : element.isInteger(1) ? Tensor::Kind::Bool : Tensor::Kind::Int;
   return {name.str(), kind, tensor.getRank()};
 }
 

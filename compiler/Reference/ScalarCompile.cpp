@@ -22,8 +22,8 @@ static std::string typeToString(mlir::Type type) {
 /// Whether an op's result is discontinuous where its operands are f32 values.
 static bool isDiscontinuous(mlir::Operation *op) {
   return op->getNumOperands() && op->getOperand(0).getType().isF32() &&
-         llvm::isa<mlir::arith::FPToSIOp, mlir::arith::FPToUIOp, mlir::arith::RemFOp, mlir::math::FloorOp, mlir::math::CeilOp,
-                   mlir::math::TruncOp>(op);
+         llvm::isa<mlir::arith::FPToSIOp, mlir::arith::FPToUIOp, mlir::arith::RemFOp, mlir::math::FloorOp, mlir::math::CeilOp, mlir::math::TruncOp>(
+             op);
 }
 
 /// Whether an op rounds to the nearest integer, which is quantisation, where a neighbour is as good. Nothing before it is
@@ -80,8 +80,7 @@ struct ScalarCompiler {
     if (auto value = llvm::dyn_cast<mlir::FloatAttr>(attr))
       program.floatConstants.push_back({reg.index, value.getValueAsDouble()});
     else if (auto value = llvm::dyn_cast<mlir::IntegerAttr>(attr))
-      program.intConstants.push_back(
-          {reg.index, value.getType().isInteger(1) ? value.getValue().getZExtValue() : value.getValue().getSExtValue()});
+      program.intConstants.push_back({reg.index, value.getType().isInteger(1) ? value.getValue().getZExtValue() : value.getValue().getSExtValue()});
     else
       return makeError("the constant {} is no scalar", op->getName().getStringRef().str());
     return llvm::Error::success();
@@ -137,8 +136,8 @@ struct ScalarCompiler {
     }
     mlir::Type type = op->getResult(0).getType();
     // Comparisons give i1 and need their operands' width, as conversions from integers do.
-    bool converts = llvm::isa<mlir::arith::CmpIOp, mlir::arith::SIToFPOp, mlir::arith::UIToFPOp, mlir::arith::ExtSIOp,
-                              mlir::arith::ExtUIOp, mlir::arith::IndexCastOp, mlir::arith::IndexCastUIOp>(op);
+    bool converts = llvm::isa<mlir::arith::CmpIOp, mlir::arith::SIToFPOp, mlir::arith::UIToFPOp, mlir::arith::ExtSIOp, mlir::arith::ExtUIOp,
+                              mlir::arith::IndexCastOp, mlir::arith::IndexCastUIOp>(op);
     inst.bits = widthOf(converts ? op->getOperand(0).getType() : type);
     inst.f32 = type.isF32();
     inst.round = type.isBF16() ? roundToBF16 : type.isF16() ? roundToF16 : nullptr;

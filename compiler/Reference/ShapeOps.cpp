@@ -68,8 +68,7 @@ llvm::Error Machine<T>::exec(mlir::xf::RearrangeOp op) {
   llvm::SmallVector<llvm::StringRef> names;
   auto type = mlir::RankedTensorType::get(x.shape, op.getX().getType().getElementType());
   if (mlir::failed(pattern->bind(type, op.getSizes(), sizes, names, emitError)))
-    return makeError("the pattern '{}' does not fit the shape {}", op.getPattern().str(),
-                     formatShape({x.shape.begin(), x.shape.end()}));
+    return makeError("the pattern '{}' does not fit the shape {}", op.getPattern().str(), formatShape({x.shape.begin(), x.shape.end()}));
   llvm::SmallVector<int64_t> inputStrides = stridesOf(x.shape), axisStrides(sizes.size());
   for (auto [d, group] : llvm::enumerate(pattern->in)) {
     int64_t stride = inputStrides[d];

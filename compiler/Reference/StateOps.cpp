@@ -30,9 +30,7 @@ static void grow(Tensor &tensor, Tensor::Kind kind, llvm::ArrayRef<int64_t> shap
 
 static Tensor::Kind kindOf(mlir::Type type) {
   mlir::Type element = llvm::cast<mlir::RankedTensorType>(type).getElementType();
-  return llvm::isa<mlir::FloatType>(element) ? Tensor::Kind::Float
-         : element.isInteger(1)              ? Tensor::Kind::Bool
-                                             : Tensor::Kind::Int;
+  return llvm::isa<mlir::FloatType>(element) ? Tensor::Kind::Float : element.isInteger(1) ? Tensor::Kind::Bool : Tensor::Kind::Int;
 }
 
 template <typename T>

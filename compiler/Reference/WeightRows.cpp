@@ -103,7 +103,8 @@ private:
   llvm::Error readColumns(ParamOp param, int64_t first, MutableArrayRef<float> out) {
     ParameterOp parameter = parameterOf(param);
     SmallVector<int64_t> indices = indicesOf(param);
-    int64_t height = typeOf(param.getResult()).getDimSize(0), width = typeOf(param.getResult()).getDimSize(1), columns = height ? out.size() / height : 0;
+    int64_t height = typeOf(param.getResult()).getDimSize(0), width = typeOf(param.getResult()).getDimSize(1),
+            columns = height ? out.size() / height : 0;
     std::vector<float> block(kTransposeBlock * columns);
     for (int64_t k = 0; k < height; k += kTransposeBlock) {
       int64_t blockRows = std::min(kTransposeBlock, height - k);

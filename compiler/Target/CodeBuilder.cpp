@@ -7,15 +7,13 @@ using namespace mlir;
 namespace xf::codegen {
 
 void loadCodeDialects(MLIRContext *context) {
-  context->loadDialect<arith::ArithDialect, math::MathDialect, scf::SCFDialect, vector::VectorDialect,
-                       LLVM::LLVMDialect>();
+  context->loadDialect<arith::ArithDialect, math::MathDialect, scf::SCFDialect, vector::VectorDialect, LLVM::LLVMDialect>();
 }
 
 CodeBuilder::CodeBuilder(ModuleOp module, Isa isa, Location location)
     : ImplicitLocOpBuilder(location, module.getContext()), module_(module), isa_(isa) {}
 
-CodeBuilder::CodeBuilder(ModuleOp module, StringRef name, ArrayRef<Type> arguments, Isa isa, Location location)
-    : CodeBuilder(module, isa, location) {
+CodeBuilder::CodeBuilder(ModuleOp module, StringRef name, ArrayRef<Type> arguments, Isa isa, Location location) : CodeBuilder(module, isa, location) {
   setInsertionPointToEnd(module.getBody());
   auto type = LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(getContext()), arguments);
   function_ = create<LLVM::LLVMFuncOp>(name, type);
@@ -32,9 +30,7 @@ Value CodeBuilder::both(Value a, Value b) {
 Value CodeBuilder::either(Value a, Value b) { return create<arith::OrIOp>(a, b); }
 Value CodeBuilder::i64(int64_t value) { return create<arith::ConstantIntOp>(getI64Type(), value); }
 Value CodeBuilder::i32(int64_t value) { return create<arith::ConstantIntOp>(getI32Type(), static_cast<int32_t>(value)); }
-Value CodeBuilder::f32(double value) {
-  return create<arith::ConstantOp>(getF32FloatAttr(static_cast<float>(value)));
-}
+Value CodeBuilder::f32(double value) { return create<arith::ConstantOp>(getF32FloatAttr(static_cast<float>(value))); }
 /// A constant of `type`, each element of which is `element`.
 static Value constantOf(CodeBuilder &b, Type type, TypedAttr element) {
   auto vector = dyn_cast<VectorType>(type);
@@ -130,12 +126,10 @@ void CodeBuilder::ifElse(Value condition, function_ref<void()> then, function_re
   otherwise();
 }
 
-SmallVector<Value> CodeBuilder::choose(Value condition, function_ref<SmallVector<Value>()> then,
-                                       function_ref<SmallVector<Value>()> otherwise) {
+SmallVector<Value> CodeBuilder::choose(Value condition, function_ref<SmallVector<Value>()> then, function_ref<SmallVector<Value>()> otherwise) {
   // The op's builder enters each branch with this very builder.
   auto op = create<scf::IfOp>(
-      condition, [&](OpBuilder &, Location) { create<scf::YieldOp>(then()); },
-      [&](OpBuilder &, Location) { create<scf::YieldOp>(otherwise()); });
+      condition, [&](OpBuilder &, Location) { create<scf::YieldOp>(then()); }, [&](OpBuilder &, Location) { create<scf::YieldOp>(otherwise()); });
   return llvm::to_vector_of<Value>(op.getResults());
 }
 

@@ -31,8 +31,7 @@ public:
   using Type = mlir::Type;
 
   /// Starts function `name` in `module`, taking `arguments` and returning nothing, and stands in its body.
-  CodeBuilder(mlir::ModuleOp module, llvm::StringRef name, llvm::ArrayRef<Type> arguments, Isa isa,
-              mlir::Location location);
+  CodeBuilder(mlir::ModuleOp module, llvm::StringRef name, llvm::ArrayRef<Type> arguments, Isa isa, mlir::Location location);
   /// Ends the function.
   void finish() { create<mlir::LLVM::ReturnOp>(mlir::ValueRange()); }
 

@@ -15,9 +15,7 @@ static unsigned bytesOf(Type element) { return stored(element).getIntOrFloatBitW
 Value CodeBuilder::at(Value base, Value offset, Type element) {
   return createOrFold<LLVM::GEPOp>(base.getType(), stored(element), base, ValueRange(offset));
 }
-Value CodeBuilder::at(Value base, int64_t offset, Type element) {
-  return offset == 0 ? base : at(base, i64(offset), element);
-}
+Value CodeBuilder::at(Value base, int64_t offset, Type element) { return offset == 0 ? base : at(base, i64(offset), element); }
 Value CodeBuilder::atByte(Value base, int64_t offset) { return at(base, offset, getI8Type()); }
 
 /// A byte that is 0 or 1 as i1, and back; whole vectors too.
@@ -37,9 +35,7 @@ static Value toStored(CodeBuilder &b, Value value) {
   return b.create<arith::ExtUIOp>(type, value);
 }
 
-Value CodeBuilder::load(Type element, Value address) {
-  return fromStored(*this, create<LLVM::LoadOp>(stored(element), address), element);
-}
+Value CodeBuilder::load(Type element, Value address) { return fromStored(*this, create<LLVM::LoadOp>(stored(element), address), element); }
 void CodeBuilder::store(Value value, Value address) { create<LLVM::StoreOp>(toStored(*this, value), address); }
 
 void CodeBuilder::prefetch(Value address, Cache into) {
@@ -57,9 +53,7 @@ Value CodeBuilder::firstLanes(Value count) {
   return create<arith::CmpIOp>(arith::CmpIPredicate::slt, lanes(), limit);
 }
 
-Value CodeBuilder::firstLanesOf(Value x, Value count, Value others) {
-  return count ? create<arith::SelectOp>(firstLanes(count), x, others) : x;
-}
+Value CodeBuilder::firstLanesOf(Value x, Value count, Value others) { return count ? create<arith::SelectOp>(firstLanes(count), x, others) : x; }
 
 bool CodeBuilder::hasMaskedMove(Type element, Value count) {
   if (getConstantIntValue(count))
@@ -150,9 +144,7 @@ void CodeBuilder::storeStrided(Value vector, Value address, int64_t constantStri
   }
   Value buffer = stack(stored(element), kLanes);
   create<LLVM::StoreOp>(bits, buffer, bytesOf(element));
-  forLanes(count, [&](Value i) {
-    store(load(stored(element), at(buffer, i, element)), at(address, mul(stride, i), element));
-  });
+  forLanes(count, [&](Value i) { store(load(stored(element), at(buffer, i, element)), at(address, mul(stride, i), element)); });
 }
 
 } // namespace xf::codegen

@@ -17,8 +17,8 @@ namespace xf::codegen {
 
 /// Whether every instruction set of ours has an instruction for it.
 static bool isInstruction(Operation *op) {
-  return isa<math::FmaOp, math::SqrtOp, math::AbsFOp, math::CopySignOp, math::FloorOp, math::CeilOp, math::TruncOp,
-             math::RoundEvenOp, math::AbsIOp, math::IsNaNOp, math::IsInfOp, math::IsFiniteOp>(op);
+  return isa<math::FmaOp, math::SqrtOp, math::AbsFOp, math::CopySignOp, math::FloorOp, math::CeilOp, math::TruncOp, math::RoundEvenOp, math::AbsIOp,
+             math::IsNaNOp, math::IsInfOp, math::IsFiniteOp>(op);
 }
 
 /// a * b + c in two roundings, for processors without fused multiply-add.
@@ -32,12 +32,10 @@ template <typename FmaOp> static void splitFma(FmaOp op, Value a, Value b, Value
 /// Replaces functions by polynomials.
 static LogicalResult expandFunctions(ModuleOp module, std::string &error) {
   RewritePatternSet patterns(module.getContext());
-  math::populateExpansionPatterns(patterns, {"sinh", "cosh", "tan", "asinh", "acosh", "atanh", "powf", "fpowi", "exp2",
-                                             "round", "rsqrt", "clampf"});
+  math::populateExpansionPatterns(patterns, {"sinh", "cosh", "tan", "asinh", "acosh", "atanh", "powf", "fpowi", "exp2", "round", "rsqrt", "clampf"});
   populateMathPolynomialApproximationPatterns(patterns, [](StringRef name) {
-    return llvm::is_contained({"math.exp", "math.expm1", "math.log", "math.log2", "math.log1p", "math.tanh",
-                               "math.erf", "math.erfc", "math.sin", "math.cos", "math.atan", "math.atan2", "math.asin",
-                               "math.acos", "math.cbrt"},
+    return llvm::is_contained({"math.exp", "math.expm1", "math.log", "math.log2", "math.log1p", "math.tanh", "math.erf", "math.erfc", "math.sin",
+                               "math.cos", "math.atan", "math.atan2", "math.asin", "math.acos", "math.cbrt"},
                               name);
   });
   SmallVector<Operation *> work;
@@ -83,8 +81,7 @@ LogicalResult expandMathOps(ModuleOp module, std::string &error) {
   WalkResult result = module.walk([&](Operation *op) {
     if (!isa<math::MathDialect>(op->getDialect()) || isInstruction(op))
       return WalkResult::advance();
-    llvm::raw_string_ostream(error) << "no code can be made for " << op->getName() << " giving "
-                                    << op->getResultTypes().front();
+    llvm::raw_string_ostream(error) << "no code can be made for " << op->getName() << " giving " << op->getResultTypes().front();
     return WalkResult::interrupt();
   });
   return failure(result.wasInterrupted());

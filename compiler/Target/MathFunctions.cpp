@@ -16,9 +16,7 @@ namespace xf::codegen {
 static Value add(CodeBuilder &b, Value x, Value y) { return b.create<arith::AddFOp>(x, y); }
 static Value sub(CodeBuilder &b, Value x, Value y) { return b.create<arith::SubFOp>(x, y); }
 static Value mul(CodeBuilder &b, Value x, Value y) { return b.create<arith::MulFOp>(x, y); }
-static Value choose(CodeBuilder &b, Value condition, Value x, Value y) {
-  return b.create<arith::SelectOp>(condition, x, y);
-}
+static Value choose(CodeBuilder &b, Value condition, Value x, Value y) { return b.create<arith::SelectOp>(condition, x, y); }
 
 /// sin or cos. The argument is brought to [-π/4, π/4] in f64, where no position times frequency loses anything (where operations are fused,
 /// no f32 below 2^53).
@@ -57,8 +55,10 @@ static Value errorFunction(CodeBuilder &b, Value x) {
   auto clamp = [&](Value value, double limit) { return maximum(b, constantLike(b, -limit, x), minimum(b, constantLike(b, limit, x), value)); };
   x = clamp(x, 3.92);
   Value square = mul(b, x, x);
-  Value numerator = polynomial(b, square, {2.050079501714208e-06, 2.8482635389082134e-4, 3.764012362807989e-3, 0.05274365469813347, 0.19037193059921265, 1.1283791065216064});
-  Value denominator = polynomial(b, square, {3.8088699511718005e-5, 1.1621096637099981e-3, 0.01496600080281496, 0.11409438401460648, 0.5020454525947571, 1});
+  Value numerator = polynomial(
+      b, square, {2.050079501714208e-06, 2.8482635389082134e-4, 3.764012362807989e-3, 0.05274365469813347, 0.19037193059921265, 1.1283791065216064});
+  Value denominator = polynomial(b, square,
+                                 {3.8088699511718005e-5, 1.1621096637099981e-3, 0.01496600080281496, 0.11409438401460648, 0.5020454525947571, 1});
   return clamp(b.create<arith::DivFOp>(mul(b, x, numerator), denominator), 1);
 }
 
@@ -216,9 +216,8 @@ static Value divideRounding(CodeBuilder &b, Value x, Value y, bool up) {
   Value rest = b.create<arith::SubIOp>(x, b.create<arith::MulIOp>(quotient, y));
   // Truncation went up where rest and divisor differ in sign, else down.
   auto wrongSign = up ? arith::CmpIPredicate::sge : arith::CmpIPredicate::slt;
-  Value isWrong = b.create<arith::AndIOp>(
-      b.create<arith::CmpIOp>(arith::CmpIPredicate::ne, rest, zero),
-      b.create<arith::CmpIOp>(wrongSign, b.create<arith::XOrIOp>(rest, y), zero));
+  Value isWrong = b.create<arith::AndIOp>(b.create<arith::CmpIOp>(arith::CmpIPredicate::ne, rest, zero),
+                                          b.create<arith::CmpIOp>(wrongSign, b.create<arith::XOrIOp>(rest, y), zero));
   isWrong = b.create<arith::AndIOp>(isWrong, b.create<arith::CmpIOp>(arith::CmpIPredicate::ne, y, zero));
   return choose(b, isWrong, b.create<arith::AddIOp>(quotient, b.integer(type, up ? 1 : -1)), quotient);
 }

@@ -22,8 +22,7 @@ public:
   /// Emits a read of a tensor; `indices` are i64 scalars or vector<16xi32>.
   using Reader = std::function<mlir::Value(RegionVectorizer &, mlir::xf::AtOp)>;
 
-  explicit RegionVectorizer(CodeBuilder &builder, Reader reader = nullptr)
-      : b(builder), reader(std::move(reader)) {}
+  explicit RegionVectorizer(CodeBuilder &builder, Reader reader = nullptr) : b(builder), reader(std::move(reader)) {}
 
   /// Says what `value` (a region's argument) is: a scalar (i64 for an index) or a vector<16x…>. `isElement`: a scalar that is one element's, where
   /// other threads or iterations compute the other elements; it is computed as a lane would be.

@@ -55,9 +55,8 @@ bool RowSchedule::isExpensive(Value value) const {
   auto map = dyn_cast_or_null<MapOp>(producer);
   if (!map)
     return false;
-  return llvm::any_of(map.getBody().front(), [](Operation &inner) {
-    return isa<math::MathDialect>(inner.getDialect()) && !isa<math::AbsFOp, math::FmaOp>(inner);
-  });
+  return llvm::any_of(map.getBody().front(),
+                      [](Operation &inner) { return isa<math::MathDialect>(inner.getDialect()) && !isa<math::AbsFOp, math::FmaOp>(inner); });
 }
 
 std::optional<unsigned> RowSchedule::storedAs(Value value) {
@@ -93,8 +92,7 @@ void RowSchedule::visit(Value value, unsigned pass) {
       visit(operand, pass);
 }
 
-void RowSchedule::emitScalars(CodeBuilder &b, unsigned atLevel, llvm::DenseMap<Value, Value> &scalars,
-                              llvm::function_ref<Value(EmbedOp)> tableRow) {
+void RowSchedule::emitScalars(CodeBuilder &b, unsigned atLevel, llvm::DenseMap<Value, Value> &scalars, llvm::function_ref<Value(EmbedOp)> tableRow) {
   for (Operation &inner : op.getBody().front().without_terminator()) {
     if (level(inner.getResult(0)) != atLevel)
       continue;

@@ -75,8 +75,8 @@ Value boundedExp(CodeBuilder &b, Value x) {
   Exponent exponent = exponentOf(b, x);
   Value r = fusedMultiplyAdd(b, exponent.n, constantLike(b, -0.693359375, x), x);
   r = fusedMultiplyAdd(b, exponent.n, constantLike(b, 2.12194440e-4, x), r);
-  Value significand = polynomial(
-      b, r, {0.0013814539415761828, 0.00836874544620514, 0.04166838899254799, 0.1666652113199234, 0.4999999403953552, 1, 1});
+  Value significand = polynomial(b, r,
+                                 {0.0013814539415761828, 0.00836874544620514, 0.04166838899254799, 0.1666652113199234, 0.4999999403953552, 1, 1});
   return scaleByExponent(b, significand, exponent, x);
 }
 
@@ -104,7 +104,8 @@ static Value roundToBF16(CodeBuilder &b, Value x) {
 Value narrowToBF16(CodeBuilder &b, Value x) {
   if (b.isa() != Isa::avx512_bf16 || x.getType() != b.vectorOf(b.getF32Type()))
     return roundToBF16(b, x);
-  auto narrow = LLVM::CallIntrinsicOp::create(b, b.getLoc(), b.vectorOf(b.getBF16Type()), b.getStringAttr("llvm.x86.avx512bf16.cvtneps2bf16.512"), ValueRange{x});
+  auto narrow = LLVM::CallIntrinsicOp::create(b, b.getLoc(), b.vectorOf(b.getBF16Type()), b.getStringAttr("llvm.x86.avx512bf16.cvtneps2bf16.512"),
+                                              ValueRange{x});
   return b.create<LLVM::BitcastOp>(b.vectorOf(b.getI16Type()), narrow->getResult(0));
 }
 
@@ -125,15 +126,12 @@ Value widenFromF16(CodeBuilder &b, Value bits) {
 }
 
 Value narrowTo(CodeBuilder &b, Value x, Type element) { return element.isBF16() ? narrowToBF16(b, x) : narrowToF16(b, x); }
-Value widenFrom(CodeBuilder &b, Value bits, Type element) {
-  return element.isBF16() ? widenFromBF16(b, bits) : widenFromF16(b, bits);
-}
+Value widenFrom(CodeBuilder &b, Value bits, Type element) { return element.isBF16() ? widenFromBF16(b, bits) : widenFromF16(b, bits); }
 
 Value combine(CodeBuilder &b, ReduceKind kind, Value value, Value running) {
   bool isFloat = isa<FloatType>(getElementTypeOrSelf(value.getType()));
   if (kind == ReduceKind::sum)
-    return isFloat ? b.create<arith::AddFOp>(running, value).getResult()
-                   : b.create<arith::AddIOp>(running, value).getResult();
+    return isFloat ? b.create<arith::AddFOp>(running, value).getResult() : b.create<arith::AddIOp>(running, value).getResult();
   return isFloat ? maximum(b, value, running) : b.create<arith::MaxSIOp>(running, value).getResult();
 }
 

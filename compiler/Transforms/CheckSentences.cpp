@@ -59,9 +59,8 @@ bool Sentences::readsOthers(Region &region) const {
     if (!at)
       return llvm::is_contained(op.getOperands(), sentence);
     SmallVector<int64_t, 1> sentenceAxes = axes(at.getTensor());
-    return llvm::any_of(llvm::enumerate(at.getIndices()), [&](auto index) {
-      return llvm::is_contained(sentenceAxes, int64_t(index.index())) != (index.value() == sentence);
-    });
+    return llvm::any_of(llvm::enumerate(at.getIndices()),
+                        [&](auto index) { return llvm::is_contained(sentenceAxes, int64_t(index.index())) != (index.value() == sentence); });
   });
 }
 

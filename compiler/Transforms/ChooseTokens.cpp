@@ -40,7 +40,8 @@ private:
   bool findAxis(ContractOp product) {
     auto x = cast<RankedTensorType>(product.getX().getType());
     StringRef batch = generate.name("batch"), fresh = generate.name("new");
-    if (batch.empty() || fresh.empty() || !module->hasAttr(kBoundsAttr) || x.getRank() != 3 || !product.getResult().getType().getElementType().isF32())
+    if (batch.empty() || fresh.empty() || !module->hasAttr(kBoundsAttr) || x.getRank() != 3 ||
+        !product.getResult().getType().getElementType().isF32())
       return false;
     for (axis = 0; axis < 2; ++axis)
       if (getDimName(x, axis) == fresh && getDimName(x, 1 - axis) == batch)
@@ -78,9 +79,8 @@ private:
     llvm::append_range(names, ArrayRef<StringRef>{"xf.forbidden", "xf.classes", "xf.options"});
     builder.setInsertionPointAfter(step);
     StringRef base = generate.has("decode") ? generate.name("decode") : step.getSymName();
-    auto entry = EntryOp::create(builder, step.getLoc(), (base + ".choose").str(),
-                                 builder.getFunctionType(inputs, results), names, {"xf.values", "xf.tokens", "xf.norms"},
-                                 EntryKind::step);
+    auto entry = EntryOp::create(builder, step.getLoc(), (base + ".choose").str(), builder.getFunctionType(inputs, results), names,
+                                 {"xf.values", "xf.tokens", "xf.norms"}, EntryKind::step);
     SymbolTable(module).insert(entry);
     IRMapping mapping;
     step.getBody().cloneInto(&entry.getBody(), mapping);
@@ -91,10 +91,9 @@ private:
 
     auto copy = cast<ContractOp>(mapping.lookup(product.getResult()).getDefiningOp());
     builder.setInsertionPoint(copy);
-    auto choose = ChooseOp::create(builder, copy.getLoc(), results[0], results[1], results[2],
-                                   rows(ChooseOp::countParts(columns, maxChosen), f32), copy.getX(), copy.getWeight(), newArgs[0],
-                                   newArgs[1], newArgs[2], copy.getExtras(), /*screen=*/ValueRange(), /*words=*/ValueRange(), axis,
-                                   copy.getMaps());
+    auto choose = ChooseOp::create(builder, copy.getLoc(), results[0], results[1], results[2], rows(ChooseOp::countParts(columns, maxChosen), f32),
+                                   copy.getX(), copy.getWeight(), newArgs[0], newArgs[1], newArgs[2], copy.getExtras(), /*screen=*/ValueRange(),
+                                   /*words=*/ValueRange(), axis, copy.getMaps());
     choose.getBody().takeBody(copy.getBody());
     auto terminator = cast<ReturnOp>(body.getTerminator());
     builder.setInsertionPoint(terminator);
@@ -112,9 +111,7 @@ private:
 };
 
 struct ChooseTokens : ::xf::impl::XfChooseTokensBase<ChooseTokens> {
-  void runOnOperation() override {
-    Writer(getOperation()).run();
-  }
+  void runOnOperation() override { Writer(getOperation()).run(); }
 };
 
 } // namespace

@@ -39,9 +39,8 @@ static FailureOr<Roles> findRoles(ModuleOp module, const ModuleRoles &generate) 
     return entry.emitError("its tokens '") << tokensName << "' are no tensor";
   for (StringRef dim : {StringRef(roles.batch), StringRef(roles.target)})
     if (tokens.getRank() != 2 || !llvm::is_contained(getDimNames(tokens), dim))
-      return entry.emitError("its tokens '") << tokensName << "' are " << describeShape(tokens)
-                                             << ", but a search needs the dimensions '" << roles.batch << "' and '"
-                                             << roles.target << "'";
+      return entry.emitError("its tokens '") << tokensName << "' are " << describeShape(tokens) << ", but a search needs the dimensions '"
+                                             << roles.batch << "' and '" << roles.target << "'";
 
   roles.fresh = freshDim(module, "N");
   return roles;
@@ -56,8 +55,7 @@ static bool reportLookAheads(Roles &roles, const Causality &causality, const Bac
     if (!reason || (value.getDefiningOp() && !reported.insert(value.getDefiningOp()).second))
       continue;
     any = true;
-    auto error = mlir::emitError(value.getLoc()) << reason->what << ", so no step can be derived from @"
-                                                 << roles.decode.getSymName();
+    auto error = mlir::emitError(value.getLoc()) << reason->what << ", so no step can be derived from @" << roles.decode.getSymName();
     for (auto &[loc, text] : reason->notes)
       error.attachNote(loc) << text;
     Location last = value.getLoc();
@@ -81,9 +79,8 @@ static LogicalResult checkSentences(Roles &roles, const Causality &causality, co
     auto type = dyn_cast<RankedTensorType>(value.getType());
     if (causality.get(value) != Dependence::sentence || (type && llvm::count(getDimNames(type), roles.batch) == 1))
       continue;
-    result = mlir::emitError(value.getLoc())
-             << "the step of @" << roles.decode.getSymName() << " needs this value of the sentence, but "
-             << (type ? describeShape(type) : std::string("it")) << " has no dimension '" << roles.batch << "'";
+    result = mlir::emitError(value.getLoc()) << "the step of @" << roles.decode.getSymName() << " needs this value of the sentence, but "
+                                             << (type ? describeShape(type) : std::string("it")) << " has no dimension '" << roles.batch << "'";
   }
   return result;
 }
@@ -114,8 +111,7 @@ static LogicalResult derive(ModuleOp module, ModuleRoles generate) {
   if (reportLookAheads(*roles, causality, needed))
     return failure();
   if (!isPerPosition(causality.get(logits)))
-    return roles->decode.emitError("its result '")
-           << roles->decode.getResultName(roles->logits) << "' does not depend on the target's tokens";
+    return roles->decode.emitError("its result '") << roles->decode.getResultName(roles->logits) << "' does not depend on the target's tokens";
   if (failed(checkSentences(*roles, causality, needed)))
     return failure();
 

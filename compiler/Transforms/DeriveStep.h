@@ -88,8 +88,7 @@ struct StackCopy {
 LogicalResult copyStack(OpBuilder &builder, RepeatOp stack, const StackCopy &writer);
 
 /// Writes the states and the step entry behind decode; `stored` receives the values that begin stores for it.
-FailureOr<EntryOp> writeStep(Roles &roles, const Causality &causality, const BackwardSlice &needed,
-                             SmallVectorImpl<Stored> &stored);
+FailureOr<EntryOp> writeStep(Roles &roles, const Causality &causality, const BackwardSlice &needed, SmallVectorImpl<Stored> &stored);
 /// Writes the begin entry in front of the step.
 EntryOp writeBegin(Roles &roles, EntryOp step, ArrayRef<Stored> stored);
 

@@ -84,7 +84,9 @@ void Causality::visit(RepeatOp repeat) {
     dependences[result] = get(argument);
 }
 
-bool BackwardSlice::has(Operation *op) const { return loops.contains(op) || llvm::any_of(op->getResults(), [&](Value v) { return has(v); }); }
+bool BackwardSlice::has(Operation *op) const {
+  return loops.contains(op) || llvm::any_of(op->getResults(), [&](Value v) { return has(v); });
+}
 
 void BackwardSlice::add(Value root) {
   demand(root, {});

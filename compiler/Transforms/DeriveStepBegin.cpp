@@ -54,9 +54,9 @@ void BeginWriter::writeRepeat(RepeatOp repeat, Value outer) {
     writeBlock(from, layerIndex(builder, repeat, mapping.lookup(repeat.getLayer()), outer));
     return success();
   };
-  (void)copyStack(builder, repeat, {[&](Value value) { return needed.has(value); }, [](Type type) { return type; },
-                                    [&](Value value) { return mapping.lookup(value); },
-                                    [&](Value value, Value copy) { mapping.map(value, copy); }, writeBody});
+  (void)copyStack(builder, repeat,
+                  {[&](Value value) { return needed.has(value); }, [](Type type) { return type; }, [&](Value value) { return mapping.lookup(value); },
+                   [&](Value value, Value copy) { mapping.map(value, copy); }, writeBody});
 }
 
 EntryOp BeginWriter::write(EntryOp step) {
@@ -75,8 +75,8 @@ EntryOp BeginWriter::write(EntryOp step) {
   types.push_back(makeTensor({ShapedType::kDynamic}, {roles.batch}, builder.getI32Type()));
   SymbolTable symbols(decode->getParentOp());
   builder.setInsertionPoint(step);
-  auto begin = EntryOp::create(builder, decode.getLoc(), (decode.getSymName() + ".begin").str(),
-                               builder.getFunctionType(types, {}), names, {}, EntryKind::begin);
+  auto begin = EntryOp::create(builder, decode.getLoc(), (decode.getSymName() + ".begin").str(), builder.getFunctionType(types, {}), names, {},
+                               EntryKind::begin);
   symbols.insert(begin);
   Block *body = begin.addBody();
   for (auto [argument, copy] : llvm::zip(arguments, body->getArguments())) {

@@ -122,9 +122,7 @@ private:
   llvm::StringMap<unsigned> counts;
 };
 
-StringRef roleName(StateRole role) {
-  return role == StateRole::keys ? "keys" : role == StateRole::values ? "values" : "past";
-}
+StringRef roleName(StateRole role) { return role == StateRole::keys ? "keys" : role == StateRole::values ? "values" : "past"; }
 
 StateOp StepWriter::createState(Location loc, Block *block, RankedTensorType type, StringRef purpose, bool sentences) {
   std::string name = (Twine(roles.decode.getSymName()) + (sentences ? ".sentence." : ".") + purpose).str();
@@ -178,8 +176,7 @@ Value StepWriter::history(Value value, StateRole role) {
   unsigned axis = dimIndex(x.getType(), fresh);
   auto type = withDim(cast<RankedTensorType>(x.getType()), axis, ShapedType::kDynamic, target);
   StateOp state = createState(value.getLoc(), from, type, roleName(role), false);
-  all = AppendOp::create(builder, value.getLoc(), type, x, FlatSymbolRefAttr::get(state), layers.lookup(from),
-                         builder.getI64IntegerAttr(axis), past);
+  all = AppendOp::create(builder, value.getLoc(), type, x, FlatSymbolRefAttr::get(state), layers.lookup(from), builder.getI64IntegerAttr(axis), past);
   all = moveRows(builder, all, rows, true);
   if (isa<BlockArgument>(value))
     prologues[from] = all.getDefiningOp();
@@ -214,9 +211,10 @@ LogicalResult StepWriter::writeRepeat(RepeatOp repeat) {
     builder.setInsertionPointToEnd(body);
     return writeBlock(from);
   };
-  auto copied = copyStack(builder, repeat, {[&](Value value) { return isKept(value); }, [&](Type type) { return stepType(type); },
-                                            [&](Value value) { return now(value, StateRole::other); },
-                                            [&](Value value, Value copy) { bind(value, copy); }, writeBody});
+  auto copied = copyStack(builder, repeat,
+                          {[&](Value value) { return isKept(value); }, [&](Type type) { return stepType(type); },
+                           [&](Value value) { return now(value, StateRole::other); }, [&](Value value, Value copy) { bind(value, copy); },
+                           writeBody});
   mark.erase();
   return copied;
 }
@@ -229,8 +227,8 @@ FailureOr<EntryOp> StepWriter::write() {
   Type result = stepType(decode.getResultTypes()[roles.logits]);
   auto type = builder.getFunctionType({stepType(tokens.getType()), rows, rows}, {result});
   StringRef names[] = {decode.getArgName(roles.tokens), "xf.past", "xf.slots"};
-  entry = EntryOp::create(builder, decode.getLoc(), (decode.getSymName() + ".step").str(), type, names,
-                               {decode.getResultName(roles.logits)}, EntryKind::step);
+  entry = EntryOp::create(builder, decode.getLoc(), (decode.getSymName() + ".step").str(), type, names, {decode.getResultName(roles.logits)},
+                          EntryKind::step);
   symbols.insert(entry);
   Block *body = entry.addBody(), &from = decode.getBody().front();
   bind(tokens, body->getArgument(0));
@@ -253,8 +251,7 @@ FailureOr<EntryOp> StepWriter::write() {
 }
 } // namespace
 
-FailureOr<EntryOp> writeStep(Roles &roles, const Causality &causality, const BackwardSlice &needed,
-                             SmallVectorImpl<Stored> &stored) {
+FailureOr<EntryOp> writeStep(Roles &roles, const Causality &causality, const BackwardSlice &needed, SmallVectorImpl<Stored> &stored) {
   return StepWriter(roles, causality, needed, stored).write();
 }
 

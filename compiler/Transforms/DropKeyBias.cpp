@@ -134,9 +134,8 @@ private:
     };
     ::xf::MapBuilder zeros{builder, loc};
     zeros.add(columns(start, end), ::xf::identityMap(1));
-    MapOp map = zeros.create({withDim(type, 0, end - start, "")}, [&](OpBuilder &b, ValueRange) {
-      return SmallVector<Value>{arith::ConstantOp::create(b, loc, b.getF32FloatAttr(0))};
-    });
+    MapOp map = zeros.create({withDim(type, 0, end - start, "")},
+                             [&](OpBuilder &b, ValueRange) { return SmallVector<Value>{arith::ConstantOp::create(b, loc, b.getF32FloatAttr(0))}; });
     SmallVector<Value> all{map->getResult(0)};
     if (start > 0)
       all.insert(all.begin(), columns(0, start));

@@ -40,8 +40,7 @@ void formContract(LinearOp linear) {
     for (auto [i, input] : llvm::enumerate(map.getInputs()))
       extraIndices.push_back(input == linear.getResult() ? -1 : int(extras.add(input, map.getMap(i))));
   // The contract has the linear's location; the map's ops keep their own.
-  auto contract = ContractOp::create(builder, linear.getLoc(), type, linear.getX(), linear.getWeight(),
-                                     extras.values(), extras.maps(builder));
+  auto contract = ContractOp::create(builder, linear.getLoc(), type, linear.getX(), linear.getWeight(), extras.values(), extras.maps(builder));
   Block &block = contract.getBody().emplaceBlock();
   block.addArgument(cast<RankedTensorType>(linear.getResult().getType()).getElementType(), linear.getLoc());
   for (Value v : extras.values())
@@ -52,9 +51,8 @@ void formContract(LinearOp linear) {
     acc = arith::AddFOp::create(builder, linear.getLoc(), acc, block.getArgument(1 + bias));
   SmallVector<Value> results{acc};
   if (map)
-    results = ::xf::inlineBody(builder, map.getBody(), llvm::map_to_vector(extraIndices, [&](int n) -> Value {
-                               return n < 0 ? acc : block.getArgument(1 + n);
-                             }));
+    results = ::xf::inlineBody(builder, map.getBody(),
+                               llvm::map_to_vector(extraIndices, [&](int n) -> Value { return n < 0 ? acc : block.getArgument(1 + n); }));
   YieldOp::create(builder, contract.getLoc(), results);
   Value old = map ? Value(map->getResult(0)) : Value(linear.getResult());
   old.replaceAllUsesWith(contract.getResult());

@@ -214,9 +214,8 @@ private:
     for (unsigned i : rowOperands(op))
       args.push_back(rowOperand(op, i));
     bool isFullRow = typeOf(op->getResult(0)).getShape().back() != 1;
-    SmallVector<Type> types = llvm::map_to_vector(op->getResultTypes(), [&](Type t) -> Type {
-      return rowType(cast<RankedTensorType>(t).getElementType(), isFullRow);
-    });
+    SmallVector<Type> types = llvm::map_to_vector(op->getResultTypes(),
+                                                  [&](Type t) -> Type { return rowType(cast<RankedTensorType>(t).getElementType(), isFullRow); });
     if (auto map = dyn_cast<MapOp>(op)) {
       rows.map(op->getResults(), copyMap(map, types, args, isFullRow)->getResults());
     } else if (auto reduce = dyn_cast<ReduceOp>(op)) {

@@ -19,9 +19,7 @@ namespace {
 struct HoistInvariants : ::xf::impl::XfHoistInvariantsBase<HoistInvariants> {
   void runOnOperation() override {
     auto isOutside = [](Value value, Region *body) { return areValuesDefinedAbove(ValueRange(value), *body); };
-    auto isProfitable = [](Operation *op, Region *) {
-      return isPure(op) && !llvm::all_of(op->getResults(), dependsOnParametersOnly);
-    };
+    auto isProfitable = [](Operation *op, Region *) { return isPure(op) && !llvm::all_of(op->getResults(), dependsOnParametersOnly); };
     auto move = [](Operation *op, Region *body) { op->moveBefore(body->getParentOp()); };
     // Inner loops first.
     getOperation()->walk([&](RepeatOp repeat) { moveLoopInvariantCode(&repeat.getBody(), isOutside, isProfitable, move); });

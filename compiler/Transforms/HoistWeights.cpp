@@ -39,9 +39,7 @@ int64_t countLayers(ArrayRef<RepeatOp> stacks) {
   return count;
 }
 
-Value indexConstant(OpBuilder &builder, Location loc, int64_t value) {
-  return arith::ConstantIndexOp::create(builder, loc, value);
-}
+Value indexConstant(OpBuilder &builder, Location loc, int64_t value) { return arith::ConstantIndexOp::create(builder, loc, value); }
 
 /// The flat index of the current layer over all nested stacks; the innermost stack's runs fastest.
 Value linearizeLayer(OpBuilder &builder, Location loc, ArrayRef<RepeatOp> stacks) {
@@ -104,8 +102,7 @@ public:
 private:
   /// Whether `op` is itself part of an expression of parameters.
   bool isExpression(Operation *op) {
-    return op->getNumResults() > 0 && isa<RankedTensorType>(op->getResult(0).getType()) &&
-           dependsOnParametersOnly(op->getResult(0));
+    return op->getNumResults() > 0 && isa<RankedTensorType>(op->getResult(0).getType()) && dependsOnParametersOnly(op->getResult(0));
   }
 
   LogicalResult hoistPlain(Operation *op, OpOperand &operand) {

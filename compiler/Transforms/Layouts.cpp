@@ -48,9 +48,7 @@ static SmallVector<Monomial> orderedStrides(RankedTensorType type, ArrayRef<unsi
   return strides;
 }
 
-SmallVector<Monomial> denseStrides(RankedTensorType type) {
-  return orderedStrides(type, llvm::to_vector(llvm::seq<unsigned>(type.getRank())));
-}
+SmallVector<Monomial> denseStrides(RankedTensorType type) { return orderedStrides(type, llvm::to_vector(llvm::seq<unsigned>(type.getRank()))); }
 
 /// The padded size of dimension i in a layout: keys are whole panels of positions; values whole vectors, and whole groups of
 /// positions that share 32-bit words.
@@ -179,9 +177,7 @@ static std::optional<View> rearranged(RearrangeOp op, View in) {
   auto type = cast<RankedTensorType>(op.getX().getType());
   if (failed(pattern) || failed(pattern->bind(type, op.getSizes(), sizes, names, emit)))
     return std::nullopt;
-  auto axisSize = [&](unsigned axis) {
-    return ShapedType::isDynamic(sizes[axis]) ? Monomial{1, {{names[axis]}}} : constant(sizes[axis]);
-  };
+  auto axisSize = [&](unsigned axis) { return ShapedType::isDynamic(sizes[axis]) ? Monomial{1, {{names[axis]}}} : constant(sizes[axis]); };
   SmallVector<Monomial> axisStrides(sizes.size());
   for (auto [d, group] : llvm::enumerate(pattern->in)) {
     Monomial stride = in.strides[d];

@@ -15,9 +15,7 @@ struct Extent {
   bool isCapacity = false;
 
   bool operator==(const Extent &) const = default;
-  bool operator<(const Extent &other) const {
-    return std::tie(dim, multiple, isCapacity) < std::tie(other.dim, other.multiple, other.isCapacity);
-  }
+  bool operator<(const Extent &other) const { return std::tie(dim, multiple, isCapacity) < std::tie(other.dim, other.multiple, other.isCapacity); }
 };
 
 /// coefficient * product of extents, which are sorted.

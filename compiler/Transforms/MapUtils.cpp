@@ -43,9 +43,10 @@ Value roundElements(OpBuilder &builder, Value x, Type element) {
   auto type = cast<RankedTensorType>(x.getType());
   MapBuilder map{builder, x.getLoc()};
   map.add(x, identityMap(type.getRank()));
-  return map.create({withElement(type, element)}, [&](OpBuilder &b, ValueRange args) {
-    return SmallVector<Value>{arith::TruncFOp::create(b, x.getLoc(), element, args[0])};
-  })->getResult(0);
+  return map
+      .create({withElement(type, element)},
+              [&](OpBuilder &b, ValueRange args) { return SmallVector<Value>{arith::TruncFOp::create(b, x.getLoc(), element, args[0])}; })
+      ->getResult(0);
 }
 
 SmallVector<int64_t> identityMap(int64_t rank) { return llvm::to_vector(llvm::seq<int64_t>(0, rank)); }
@@ -66,8 +67,7 @@ bool isPermutationMap(ArrayRef<int64_t> map, int64_t rank) {
 }
 
 bool fitsEpilogue(ArrayRef<int64_t> map, int64_t rank) {
-  if (static_cast<int64_t>(map.size()) == rank &&
-      (isIdentityMap(map) || (map.back() == -1 && isIdentityMap(map.drop_back()))))
+  if (static_cast<int64_t>(map.size()) == rank && (isIdentityMap(map) || (map.back() == -1 && isIdentityMap(map.drop_back()))))
     return true;
   for (auto [i, target] : llvm::enumerate(map))
     if (target != -1 && !(target == rank - 1 && i + 1 == map.size()))
@@ -84,8 +84,7 @@ SmallVector<Value> inlineBody(OpBuilder &builder, Region &body, ValueRange args)
   mapping.map(body.getArguments(), args);
   for (Operation &op : body.front().without_terminator())
     builder.clone(op, mapping);
-  return llvm::map_to_vector(body.front().getTerminator()->getOperands(),
-                             [&](Value v) { return mapping.lookupOrDefault(v); });
+  return llvm::map_to_vector(body.front().getTerminator()->getOperands(), [&](Value v) { return mapping.lookupOrDefault(v); });
 }
 
 Value cloneParameterExpression(OpBuilder &builder, Value value, IRMapping &mapping) {

@@ -31,9 +31,7 @@ public:
   }
 
 private:
-  Value copy(OpBuilder &builder, Value value) {
-    return PackOp::create(builder, value.getLoc(), value.getType(), Layout::plain, value);
-  }
+  Value copy(OpBuilder &builder, Value value) { return PackOp::create(builder, value.getLoc(), value.getType(), Layout::plain, value); }
   void copyOperand(OpOperand &operand) {
     OpBuilder builder(operand.getOwner());
     operand.set(copy(builder, operand.get()));

@@ -34,9 +34,8 @@ Value zeros(OpBuilder &builder, LinearOp linear) {
   Location loc = linear.getLoc();
   int64_t size = cast<RankedTensorType>(linear.getWeight().getType()).getDimSize(0);
   return ::xf::MapBuilder{builder, loc}
-      .create({RankedTensorType::get({size}, builder.getF32Type())}, [&](OpBuilder &b, ValueRange) {
-        return SmallVector<Value>{arith::ConstantOp::create(b, loc, b.getF32FloatAttr(0))};
-      })
+      .create({RankedTensorType::get({size}, builder.getF32Type())},
+              [&](OpBuilder &b, ValueRange) { return SmallVector<Value>{arith::ConstantOp::create(b, loc, b.getF32FloatAttr(0))}; })
       .getResult(0);
 }
 
@@ -56,11 +55,11 @@ void merge(ArrayRef<LinearOp> linears) {
   LinearOp first = linears.front();
   auto type = cast<RankedTensorType>(first.getResult().getType()); // factors may have fewer bits
   int64_t axis = type.getRank() - 1, start = 0;
-  auto whole = LinearOp::create(builder, loc, withDim(type, axis, cast<RankedTensorType>(weight.getType()).getDimSize(0), ""),
-                                first.getX(), weight, bias);
+  auto whole = LinearOp::create(builder, loc, withDim(type, axis, cast<RankedTensorType>(weight.getType()).getDimSize(0), ""), first.getX(), weight,
+                                bias);
   for (LinearOp linear : linears) {
-    auto part = SliceOp::create(builder, linear.getLoc(), linear.getResult().getType(), whole,
-                                builder.getI64IntegerAttr(axis), builder.getI64IntegerAttr(start), builder.getI64IntegerAttr(1));
+    auto part = SliceOp::create(builder, linear.getLoc(), linear.getResult().getType(), whole, builder.getI64IntegerAttr(axis),
+                                builder.getI64IntegerAttr(start), builder.getI64IntegerAttr(1));
     start += linear.getResult().getType().getShape().back();
     linear.replaceAllUsesWith(part.getResult());
   }

@@ -19,9 +19,8 @@ using Accesses = llvm::StringMap<SmallVector<Operation *>>;
 /// Whether attention reads everything that comes out of a state in the role of `operand`, so that it can be kept packed.
 bool onlyRead(ArrayRef<Operation *> accesses, OpOperand &operand) {
   return llvm::all_of(accesses, [&](Operation *access) {
-    return llvm::all_of(access->getUses(), [&](OpOperand &use) {
-      return isa<AttendOp>(use.getOwner()) && use.getOperandNumber() == operand.getOperandNumber();
-    });
+    return llvm::all_of(access->getUses(),
+                        [&](OpOperand &use) { return isa<AttendOp>(use.getOwner()) && use.getOperandNumber() == operand.getOperandNumber(); });
   });
 }
 

@@ -39,12 +39,8 @@ SmallVector<int64_t> rowMap(int64_t rank) {
   return map;
 }
 
-Value constant(OpBuilder &b, Location loc, double value) {
-  return arith::ConstantOp::create(b, loc, b.getF32FloatAttr(value));
-}
-Value constant(OpBuilder &b, Location loc, int64_t value, Type type) {
-  return arith::ConstantOp::create(b, loc, b.getIntegerAttr(type, value));
-}
+Value constant(OpBuilder &b, Location loc, double value) { return arith::ConstantOp::create(b, loc, b.getF32FloatAttr(value)); }
+Value constant(OpBuilder &b, Location loc, int64_t value, Type type) { return arith::ConstantOp::create(b, loc, b.getIntegerAttr(type, value)); }
 
 /// The types that factors get.
 struct Types {
@@ -151,9 +147,9 @@ private:
     auto all = ::xf::identityMap(type.getRank());
     ::xf::MapBuilder magnitudes{builder, loc};
     magnitudes.add(x, all);
-    Value magnitude = magnitudes.create({type}, [&](OpBuilder &b, ValueRange args) {
-      return SmallVector<Value>{math::AbsFOp::create(b, loc, args[0])};
-    })->getResult(0);
+    Value magnitude = magnitudes
+                          .create({type}, [&](OpBuilder &b, ValueRange args) { return SmallVector<Value>{math::AbsFOp::create(b, loc, args[0])}; })
+                          ->getResult(0);
     Value largest = ReduceOp::create(builder, loc, one, ReduceKind::max, magnitude);
     ::xf::MapBuilder ofRow{builder, loc};
     ofRow.add(largest, all);
@@ -162,8 +158,7 @@ private:
       Value isZero = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OLE, args[0], constant(b, loc, kTiny));
       Value scale = arith::MulFOp::create(b, loc, args[0], constant(b, loc, 1 / kMaxInt8));
       Value reciprocal = arith::DivFOp::create(b, loc, constant(b, loc, kMaxInt8), args[0]);
-      return SmallVector<Value>{arith::SelectOp::create(b, loc, isZero, zero, scale),
-                                arith::SelectOp::create(b, loc, isZero, zero, reciprocal)};
+      return SmallVector<Value>{arith::SelectOp::create(b, loc, isZero, zero, scale), arith::SelectOp::create(b, loc, isZero, zero, reciprocal)};
     });
     ::xf::MapBuilder elements{builder, loc};
     elements.add(x, all);
@@ -257,8 +252,7 @@ private:
     if (isInt8) {
       // A column of scales is a table of its own.
       auto column = RankedTensorType::get({typeOf(table0).getDimSize(0), 1}, f32);
-      Value scales = RearrangeOp::create(builder, loc, column, table->getResult(1), builder.getStringAttr("n -> n 1"),
-                                         builder.getDictionaryAttr({}));
+      Value scales = RearrangeOp::create(builder, loc, column, table->getResult(1), builder.getStringAttr("n -> n 1"), builder.getDictionaryAttr({}));
       map.add(EmbedOp::create(builder, loc, withDim(type, rank - 1, 1, ""), scales, embed.getIds()), rowMap(rank));
     }
     MapOp wide = map.create({type}, [&](OpBuilder &b, ValueRange args) { return SmallVector<Value>{widen(b, loc, args)}; });

@@ -10,7 +10,6 @@
 
 #include "mlir/IR/Matchers.h"
 
-
 namespace xf {
 #define GEN_PASS_DEF_XFRAGGEDSOURCE
 #include "compiler/Transforms/Passes.h.inc"
@@ -139,8 +138,7 @@ private:
       return constantOf(term);
     if (auto at = dyn_cast<AtOp>(op)) {
       auto load = at.getTensor().getDefiningOp<LoadOp>();
-      bool isKey = load && at.getIndices().size() == 2 && at.getIndices()[0] == mask.getArgument(0) &&
-                   at.getIndices()[1] == mask.getArgument(3);
+      bool isKey = load && at.getIndices().size() == 2 && at.getIndices()[0] == mask.getArgument(0) && at.getIndices()[1] == mask.getArgument(3);
       return isKey ? paddings.lookup(load.getName()) : Attribute();
     }
     SmallVector<Attribute> operands;

@@ -51,8 +51,12 @@ private:
     Type f32 = builder.getF32Type();
     auto ofColumns = [&](Type element) { return RankedTensorType::get(type.getDimSize(0), element); };
     Type mean = RankedTensorType::get(type.getDimSize(1), f32);
-    Type types[] = {RankedTensorType::get(type.getShape(), builder.getI8Type()), ofColumns(f32), ofColumns(builder.getI32Type()), ofColumns(f32),
-                    ofColumns(f32), mean};
+    Type types[] = {RankedTensorType::get(type.getShape(), builder.getI8Type()),
+                    ofColumns(f32),
+                    ofColumns(builder.getI32Type()),
+                    ofColumns(f32),
+                    ofColumns(f32),
+                    mean};
     WeightOp last = weight;
     auto quantized = [&](ArrayRef<Type> types, ArrayRef<StringRef> names) {
       SmallVector<Value> results;

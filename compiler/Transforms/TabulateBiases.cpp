@@ -168,7 +168,8 @@ private:
     int64_t count = typeOf(distances).getDimSize(0);
     MapOp ids = indices.create({tensorOf({count}, builder.getI32Type())}, [&](OpBuilder &b, ValueRange args) {
       IRMapping mapping = atDistance(b, args[0]);
-      Value row = clone(b, index, mapping), first = arith::ConstantIndexOp::create(b, loc, 0), last = arith::ConstantIndexOp::create(b, loc, size - 1);
+      Value row = clone(b, index, mapping), first = arith::ConstantIndexOp::create(b, loc, 0),
+            last = arith::ConstantIndexOp::create(b, loc, size - 1);
       // A select may guard the read: here it has to stay inside the tensor without.
       row = arith::MaxSIOp::create(b, loc, arith::MinSIOp::create(b, loc, row, last), first);
       return SmallVector<Value>{arith::IndexCastOp::create(b, loc, b.getI32Type(), row)};
@@ -191,14 +192,17 @@ private:
     if (usesHead)
       table.add(iota("heads", heads, 0), {0});
     auto type = tensorOf({heads, typeOf(distances).getDimSize(0)}, builder.getF32Type());
-    return table.create({type}, [&](OpBuilder &b, ValueRange args) {
-      IRMapping mapping = atDistance(b, args[reads.size()]);
-      if (usesHead)
-        mapping.map(head(), indexOf(b, args.back()));
-      for (auto [at, value] : llvm::zip(reads, args))
-        mapping.map(at.getResult(), value);
-      return SmallVector<Value>{clone(b, bias, mapping)};
-    })->getResult(0);
+    return table
+        .create({type},
+                [&](OpBuilder &b, ValueRange args) {
+                  IRMapping mapping = atDistance(b, args[reads.size()]);
+                  if (usesHead)
+                    mapping.map(head(), indexOf(b, args.back()));
+                  for (auto [at, value] : llvm::zip(reads, args))
+                    mapping.map(at.getResult(), value);
+                  return SmallVector<Value>{clone(b, bias, mapping)};
+                })
+        ->getResult(0);
   }
 
   /// Makes the bias a read of its table.

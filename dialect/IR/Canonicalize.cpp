@@ -179,10 +179,6 @@ bool AttendOp::mayHideAllKeys() {
   return !getBias().empty() && findHiding(getBias().front().getTerminator()->getOperand(0));
 }
 
-void SliceOp::getCanonicalizationPatterns(RewritePatternSet &patterns, MLIRContext *context) {
-  patterns.add<SliceOfSlice, SliceOfConcat>(context);
-}
+void SliceOp::getCanonicalizationPatterns(RewritePatternSet &patterns, MLIRContext *context) { patterns.add<SliceOfSlice, SliceOfConcat>(context); }
 
-void AttendOp::getCanonicalizationPatterns(RewritePatternSet &patterns, MLIRContext *context) {
-  patterns.add<HidingBias, IdleRegions>(context);
-}
+void AttendOp::getCanonicalizationPatterns(RewritePatternSet &patterns, MLIRContext *context) { patterns.add<HidingBias, IdleRegions>(context); }

@@ -231,8 +231,7 @@ static void buildRegion(StepBuilder &step, Region &from, Region &to, bool keysAr
 LogicalResult AttendOp::buildStep(StepBuilder &step) {
   for (Value value : {getQ(), getK(), getV()})
     if (step.isPerRow(value.getType()))
-      return emitError("the step cannot be derived from attention without a batch: ")
-             << describeShape(cast<RankedTensorType>(value.getType()));
+      return emitError("the step cannot be derived from attention without a batch: ") << describeShape(cast<RankedTensorType>(value.getType()));
   bool keysAreTarget = isPerPosition(step.get(getK())) || isPerPosition(step.get(getV()));
   auto keys = [&](Value value, StateRole role) { return keysAreTarget ? step.history(value, role) : step.now(value, role); };
   Value q = step.now(getQ()), k = keys(getK(), StateRole::keys), v = keys(getV(), StateRole::values);

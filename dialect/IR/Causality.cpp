@@ -141,8 +141,7 @@ LogicalResult ScanOp::buildStep(StepBuilder &step) {
   sizes.erase(sizes.begin() + axis);
   names.erase(names.begin() + axis);
   if (names.empty() || names.front() != step.batch)
-    return emitError("this scan's state in the derived step needs the batch before its other dimensions, but is over ")
-           << describeShape(type);
+    return emitError("this scan's state in the derived step needs the batch before its other dimensions, but is over ") << describeShape(type);
   SmallVector<Attribute> states;
   Value layer;
   for (size_t i = 0; i < getInit().size(); ++i) {
@@ -156,8 +155,7 @@ LogicalResult ScanOp::buildStep(StepBuilder &step) {
   SmallVector<Type> types;
   for (Type result : getResultTypes())
     types.push_back(step.stepType(result));
-  auto scan = ScanStepOp::create(step.builder, getLoc(), types, inputs, step.builder.getArrayAttr(states), layer, step.past,
-                                 axis, getInit());
+  auto scan = ScanStepOp::create(step.builder, getLoc(), types, inputs, step.builder.getArrayAttr(states), layer, step.past, axis, getInit());
   IRMapping mapping;
   for (Value value : valuesRead(*this))
     mapping.map(value, step.now(value));

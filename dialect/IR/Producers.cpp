@@ -19,9 +19,7 @@ bool holdsForAll(Value root, llvm::function_ref<bool(Value, llvm::SetVector<Valu
   return true;
 }
 
-bool isParameterMaths(Operation *op) {
-  return isa<RearrangeOp, SliceOp, ConcatOp, EmbedOp, MapOp, ReduceOp, QuantizeOp, LinearOp>(op);
-}
+bool isParameterMaths(Operation *op) { return isa<RearrangeOp, SliceOp, ConcatOp, EmbedOp, MapOp, ReduceOp, QuantizeOp, LinearOp>(op); }
 
 bool dependsOnParametersOnly(Value value) {
   return holdsForAll(value, [](Value part, llvm::SetVector<Value> &next) {

@@ -78,8 +78,7 @@ FailureOr<Rearrangement> Rearrangement::parse(StringRef pattern, llvm::function_
 }
 
 LogicalResult Rearrangement::bind(RankedTensorType type, DictionaryAttr sizes, SmallVectorImpl<int64_t> &axisSizes,
-                                  SmallVectorImpl<StringRef> &axisNames,
-                                  llvm::function_ref<InFlightDiagnostic()> emitError) const {
+                                  SmallVectorImpl<StringRef> &axisNames, llvm::function_ref<InFlightDiagnostic()> emitError) const {
   if (type.getRank() != static_cast<int64_t>(in.size()))
     return emitError() << "the pattern has " << in.size() << " dimensions, the tensor " << describeShape(type);
   axisSizes.assign(axes.size(), -1);
@@ -110,8 +109,8 @@ LogicalResult Rearrangement::bind(RankedTensorType type, DictionaryAttr sizes, S
     }
     int64_t size = type.getDimSize(i);
     if (open == -1 ? known != size : size % known != 0)
-      return emitError() << "dimension " << i << " of " << describeShape(type) << " is not divisible as the pattern says ("
-                         << size << " by " << known << ")";
+      return emitError() << "dimension " << i << " of " << describeShape(type) << " is not divisible as the pattern says (" << size << " by " << known
+                         << ")";
     if (open != -1)
       axisSizes[open] = size / known;
   }

@@ -26,9 +26,7 @@ LogicalResult verifyProduct(Operation *op, RankedTensorType x, RankedTensorType 
 LogicalResult verifySpans(Operation *op, Value spans, RankedTensorType all, RankedTensorType rows, unsigned axis);
 SmallVector<Type> elementTypes(TypeRange types);
 /// Whether `type` can be packed keys or values of attention: [batch, heads, positions, width].
-inline bool isPackable(RankedTensorType type) {
-  return type.getRank() == 4 && !type.isDynamicDim(3) && isFactorOfAttention(type.getElementType());
-}
+inline bool isPackable(RankedTensorType type) { return type.getRank() == 4 && !type.isDynamicDim(3) && isFactorOfAttention(type.getElementType()); }
 
 } // namespace mlir::xf
 

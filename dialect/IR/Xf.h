@@ -4,6 +4,7 @@
 
 #include "dialect/IR/Causality.h"
 
+#include "mlir/Bytecode/BytecodeOpInterface.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -16,7 +17,6 @@
 #include "mlir/Interfaces/ControlFlowInterfaces.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
-#include "mlir/Bytecode/BytecodeOpInterface.h"
 
 #include "dialect/IR/XfDialect.h.inc"
 #include "dialect/IR/XfEnums.h.inc"
@@ -94,11 +94,10 @@ struct Rearrangement {
   /// Parses "B T (h k) -> B h T k". The error says what is wrong with the pattern.
   static FailureOr<Rearrangement> parse(StringRef pattern, llvm::function_ref<InFlightDiagnostic()> emitError);
   /// Sizes and dimension names of all axes for an input of type `in` and given sizes; or an error.
-  LogicalResult bind(RankedTensorType in, DictionaryAttr sizes, SmallVectorImpl<int64_t> &axisSizes,
-                     SmallVectorImpl<StringRef> &axisNames, llvm::function_ref<InFlightDiagnostic()> emitError) const;
+  LogicalResult bind(RankedTensorType in, DictionaryAttr sizes, SmallVectorImpl<int64_t> &axisSizes, SmallVectorImpl<StringRef> &axisNames,
+                     llvm::function_ref<InFlightDiagnostic()> emitError) const;
   /// The result's type for an input of type `in`.
-  FailureOr<RankedTensorType> apply(RankedTensorType in, DictionaryAttr sizes,
-                                    llvm::function_ref<InFlightDiagnostic()> emitError) const;
+  FailureOr<RankedTensorType> apply(RankedTensorType in, DictionaryAttr sizes, llvm::function_ref<InFlightDiagnostic()> emitError) const;
 };
 
 } // namespace mlir::xf

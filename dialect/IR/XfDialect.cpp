@@ -24,8 +24,7 @@ void XfDialect::initialize() {
       >();
 }
 
-LogicalResult DimsAttr::verifyEncoding(ArrayRef<int64_t> shape, Type,
-                                       llvm::function_ref<InFlightDiagnostic()> emitError) const {
+LogicalResult DimsAttr::verifyEncoding(ArrayRef<int64_t> shape, Type, llvm::function_ref<InFlightDiagnostic()> emitError) const {
   if (getNames().size() != shape.size())
     return emitError() << "#xf.dims names " << getNames().size() << " dimensions of " << shape.size();
   for (auto [name, size] : llvm::zip(getNames(), shape))

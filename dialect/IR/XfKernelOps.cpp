@@ -106,22 +106,21 @@ LogicalResult ChooseOp::verify() {
   unsigned rowAxis = 1 - getAxis();
   auto isOf = [&](Value value, ArrayRef<int64_t> columns, Type element) {
     auto type = typeOf(value);
-    return type.getRank() == int64_t(1 + columns.size()) && sameDim(type, 0, x, rowAxis) &&
-           type.getShape().drop_front() == columns && type.getElementType() == element;
+    return type.getRank() == int64_t(1 + columns.size()) && sameDim(type, 0, x, rowAxis) && type.getShape().drop_front() == columns &&
+           type.getElementType() == element;
   };
   Type f32 = Float32Type::get(getContext()), i32 = IntegerType::get(getContext(), 32);
   int64_t maxChosen = typeOf(getValues()).getRank() == 2 ? typeOf(getValues()).getDimSize(1) : 0;
   if (maxChosen < 1 || !isOf(getValues(), {maxChosen}, f32) || !isOf(getTokens(), {maxChosen}, i32) || !isOf(getNorms(), {2}, f32) ||
       !isOf(getParts(), {getPartsWidth()}, f32))
     return emitOpError("results ") << describeShape(typeOf(getValues())) << ", " << describeShape(typeOf(getTokens())) << ", "
-                                   << describeShape(typeOf(getNorms())) << ", " << describeShape(typeOf(getParts()))
-                                   << " do not fit the rows of " << describeShape(x);
+                                   << describeShape(typeOf(getNorms())) << ", " << describeShape(typeOf(getParts())) << " do not fit the rows of "
+                                   << describeShape(x);
   auto forbidden = typeOf(getForbidden());
   if (forbidden.getRank() != 2 || forbidden.getDimSize(1) != countWords(getColumns()) || !forbidden.getElementType().isInteger(32) ||
       !isOf(getClasses(), {}, i32) || typeOf(getOptions()) != RankedTensorType::get({2}, i32))
-    return emitOpError("forbidden columns ") << describeShape(forbidden) << ", classes " << describeShape(typeOf(getClasses()))
-                                             << " and options " << describeShape(typeOf(getOptions())) << " do not fit "
-                                             << getColumns() << " columns";
+    return emitOpError("forbidden columns ") << describeShape(forbidden) << ", classes " << describeShape(typeOf(getClasses())) << " and options "
+                                             << describeShape(typeOf(getOptions())) << " do not fit " << getColumns() << " columns";
   auto ofColumns = [&](Type type) { return RankedTensorType::get(getColumns(), type); };
   Type mean = RankedTensorType::get(weight.getDimSize(1), f32);
   Type screen[] = {withElement(weight, IntegerType::get(getContext(), 8)), ofColumns(f32), ofColumns(i32), ofColumns(f32), ofColumns(f32), mean};

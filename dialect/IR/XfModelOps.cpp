@@ -1,6 +1,6 @@
 // Verifiers of the model ops. What ODS types say is not checked again.
-#include "dialect/IR/Xf.h"
 #include "dialect/IR/Verify.h"
+#include "dialect/IR/Xf.h"
 
 using namespace mlir;
 using namespace mlir::xf;
@@ -9,8 +9,7 @@ ParseResult mlir::xf::parseIndexMaps(OpAsmParser &parser, ArrayAttr &maps) {
   SmallVector<Attribute> all;
   auto parseMap = [&]() -> ParseResult {
     SmallVector<int64_t> map;
-    if (parser.parseCommaSeparatedList(OpAsmParser::Delimiter::Square,
-                                       [&] { return parser.parseInteger(map.emplace_back()); }))
+    if (parser.parseCommaSeparatedList(OpAsmParser::Delimiter::Square, [&] { return parser.parseInteger(map.emplace_back()); }))
       return failure();
     all.push_back(parser.getBuilder().getDenseI64ArrayAttr(map));
     return success();
@@ -61,7 +60,7 @@ LogicalResult mlir::xf::verifyIndexMaps(Operation *op, ValueRange operands, Arra
         return op->emitOpError("map ") << i << " refers to dimension " << target << " of " << describeShape(shape);
       if (target == -1 ? type.getDimSize(d) != 1 : !sameDim(type, d, shape, target))
         return op->emitOpError("operand ") << i << " of shape " << describeShape(type) << " does not fit " << describeShape(shape)
-                               << " in its dimension " << d;
+                                           << " in its dimension " << d;
     }
   }
   return success();
@@ -77,8 +76,7 @@ LogicalResult mlir::xf::verifySameShapes(Operation *op, TypeRange types) {
   auto first = cast<RankedTensorType>(types.front());
   for (Type type : types)
     if (withElement(cast<RankedTensorType>(type), first.getElementType()) != first)
-      return op->emitOpError("needs one shape, but has ") << describeShape(first) << " and "
-                                                          << describeShape(cast<RankedTensorType>(type));
+      return op->emitOpError("needs one shape, but has ") << describeShape(first) << " and " << describeShape(cast<RankedTensorType>(type));
   return success();
 }
 
@@ -99,8 +97,7 @@ LogicalResult EmbedOp::verify() {
     return emitOpError("gives elements of the table, ") << table.getElementType();
   bool rowForm = isa<RowOp>(getOperation()->getParentOp()) && ids.getRank() == 1 && ids.getDimSize(0) == 1 && result.getRank() == 1;
   if (!rowForm && result.getRank() != ids.getRank() + 1)
-    return emitOpError("result ") << describeShape(result) << " should have the ids' dimensions " << describeShape(ids)
-                                  << " and the table's row";
+    return emitOpError("result ") << describeShape(result) << " should have the ids' dimensions " << describeShape(ids) << " and the table's row";
   for (unsigned i = 0; !rowForm && i < ids.getRank(); ++i)
     if (!sameDim(ids, i, result, i))
       return emitOpError("result ") << describeShape(result) << " does not follow the ids " << describeShape(ids);
@@ -113,8 +110,7 @@ LogicalResult mlir::xf::verifyProduct(Operation *op, RankedTensorType x, RankedT
   if (weight.getRank() != 2 || !weight.hasStaticShape() || x.getRank() == 0)
     return op->emitOpError("needs a static weight of rank 2");
   if (x.getShape().back() != weight.getDimSize(1))
-    return op->emitOpError("input ") << describeShape(x) << " does not fit the weight " << describeShape(weight)
-                                     << " ([out, in])";
+    return op->emitOpError("input ") << describeShape(x) << " does not fit the weight " << describeShape(weight) << " ([out, in])";
   Type factor = weight.getElementType();
   if (!factor.isF32() && !factor.isBF16() && !factor.isF16() && !factor.isInteger(8))
     return op->emitOpError("has no product of ") << factor;
@@ -122,8 +118,8 @@ LogicalResult mlir::xf::verifyProduct(Operation *op, RankedTensorType x, RankedT
   if (x.getElementType() != weight.getElementType() && !isWidened)
     return op->emitOpError("multiplies ") << x.getElementType() << " with " << weight.getElementType();
   if (withDim(withElement(x, result.getElementType()), x.getRank() - 1, weight.getDimSize(0), "") != result)
-    return op->emitOpError("result ") << describeShape(result) << " is not what " << describeShape(x) << " and the weight "
-                                      << describeShape(weight) << " give";
+    return op->emitOpError("result ") << describeShape(result) << " is not what " << describeShape(x) << " and the weight " << describeShape(weight)
+                                      << " give";
   return success();
 }
 
@@ -142,8 +138,7 @@ LogicalResult LinearOp::verify() {
   if (getBias() && typeOf(getBias()).getElementType() != sum)
     return emitOpError("adds a bias of ") << typeOf(getBias()).getElementType() << " to " << sum;
   if (getBias() && typeOf(getBias()).getShape() != typeOf(getWeight()).getShape().take_front())
-    return emitOpError("bias ") << describeShape(typeOf(getBias())) << " does not fit the weight "
-                                << describeShape(typeOf(getWeight()));
+    return emitOpError("bias ") << describeShape(typeOf(getBias())) << " does not fit the weight " << describeShape(typeOf(getWeight()));
   return verifyProduct(*this, typeOf(getX()), typeOf(getWeight()), typeOf(getResult()));
 }
 
@@ -172,8 +167,7 @@ LogicalResult QuantizeOp::verify() {
 }
 
 LogicalResult MapOp::verify() {
-  if (failed(verifySameShapes(*this, getResultTypes())) ||
-      failed(verifyIndexMaps(*this, getInputs(), getMaps(), getShape())))
+  if (failed(verifySameShapes(*this, getResultTypes())) || failed(verifyIndexMaps(*this, getInputs(), getMaps(), getShape())))
     return failure();
   return verifyScalarBody(*this, getBody(), elementTypes(getInputs().getTypes()), elementTypes(getResultTypes()));
 }
@@ -281,8 +275,7 @@ LogicalResult SliceOp::verify() {
   int64_t axis = getAxis();
   if (axis < 0 || axis >= x.getRank() || int64_t(getStart()) < 0 || int64_t(getStep()) < 1)
     return emitOpError("axis, start or step is out of range for ") << describeShape(x);
-  if (result.getRank() != x.getRank() || result.isDynamicDim(axis) ||
-      withDim(x, axis, getSize(), "") != result)
+  if (result.getRank() != x.getRank() || result.isDynamicDim(axis) || withDim(x, axis, getSize(), "") != result)
     return emitOpError("result ") << describeShape(result) << " should differ from " << describeShape(x) << " along the axis only";
   if (!x.isDynamicDim(axis) && !isWithin(x.getDimSize(axis)))
     return emitOpError("reads past dimension ") << axis << " of " << describeShape(x);

@@ -14,21 +14,36 @@ struct MemberRule {
   Member kind;
 };
 
-constexpr MemberRule kGenerateMembers[] = {
-    {"encode", Member::entry},     {"decode", Member::entry},          {"begin", Member::entry},
-    {"step", Member::entry},       {"choose", Member::entry},          {"align", Member::entry},           {"tokens", Member::name},
-    {"logits", Member::name},      {"batch", Member::name},            {"source", Member::name},
-    {"target", Member::name},      {"new", Member::name},              {"start", Member::integer},
-    {"end", Member::integer},       {"more_ends", Member::integers},     {"pad", Member::integer},            {"min_length", Member::integer},
-    {"beam", Member::positive},    {"max_length_base", Member::integer}, {"max_length_per_source", Member::integer},
-    {"sequence_first", Member::flag}, {"ragged_source", Member::flag},
-    {"packed_encode", Member::entry}, {"packed_begin", Member::entry}};
-constexpr MemberRule kTextMembers[] = {{"source", Member::split},   {"target", Member::split},   {"prefix", Member::integers},
+constexpr MemberRule kGenerateMembers[] = {{"encode", Member::entry},
+                                           {"decode", Member::entry},
+                                           {"begin", Member::entry},
+                                           {"step", Member::entry},
+                                           {"choose", Member::entry},
+                                           {"align", Member::entry},
+                                           {"tokens", Member::name},
+                                           {"logits", Member::name},
+                                           {"batch", Member::name},
+                                           {"source", Member::name},
+                                           {"target", Member::name},
+                                           {"new", Member::name},
+                                           {"start", Member::integer},
+                                           {"end", Member::integer},
+                                           {"more_ends", Member::integers},
+                                           {"pad", Member::integer},
+                                           {"min_length", Member::integer},
+                                           {"beam", Member::positive},
+                                           {"max_length_base", Member::integer},
+                                           {"max_length_per_source", Member::integer},
+                                           {"sequence_first", Member::flag},
+                                           {"ragged_source", Member::flag},
+                                           {"packed_encode", Member::entry},
+                                           {"packed_begin", Member::entry}};
+constexpr MemberRule kTextMembers[] = {{"source", Member::split},    {"target", Member::split},     {"prefix", Member::integers},
                                        {"suffix", Member::integers}, {"between", Member::integers}, {"unknown", Member::integer},
                                        {"lowercase", Member::flag}};
-constexpr MemberRule kPredictMembers[] = {{"entry", Member::entry}, {"packed", Member::entry}, {"result", Member::name}, {"labels", Member::flag},
-                                          {"pad", Member::integer},  {"batch", Member::name},  {"source", Member::name},
-                                          {"sequence_first", Member::flag}, {"types", Member::name}};
+constexpr MemberRule kPredictMembers[] = {{"entry", Member::entry}, {"packed", Member::entry},        {"result", Member::name},
+                                          {"labels", Member::flag}, {"pad", Member::integer},         {"batch", Member::name},
+                                          {"source", Member::name}, {"sequence_first", Member::flag}, {"types", Member::name}};
 
 /// The value of an i64; nullopt if it is something else.
 std::optional<int64_t> integerOf(Attribute value) {
@@ -61,7 +76,9 @@ StringRef expectedValue(Member kind, Attribute value) {
   case Member::flag:
     return isa<UnitAttr>(value) ? "" : "a unit attribute";
   case Member::split:
-    return string && llvm::is_contained({"characters", "words", "subwords", "ids"}, string.getValue()) ? "" : "\"characters\", \"words\", \"subwords\" or \"ids\"";
+    return string && llvm::is_contained({"characters", "words", "subwords", "ids"}, string.getValue())
+               ? ""
+               : "\"characters\", \"words\", \"subwords\" or \"ids\"";
   }
   llvm_unreachable("unknown kind of member");
 }

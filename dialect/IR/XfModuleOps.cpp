@@ -27,8 +27,7 @@ LogicalResult ParameterOp::verify() {
     return getPath() ? success() : emitOpError("needs a path or a region");
   if (!getInit().hasOneBlock() || getInit().front().empty())
     return emitOpError("its region needs one block that yields");
-  if (getInit().getNumArguments() != type.getRank() ||
-      llvm::any_of(getInit().getArgumentTypes(), [](Type t) { return !t.isIndex(); }))
+  if (getInit().getNumArguments() != type.getRank() || llvm::any_of(getInit().getArgumentTypes(), [](Type t) { return !t.isIndex(); }))
     return emitOpError("its region takes one index for each dimension");
   auto yield = dyn_cast<YieldOp>(getInit().front().back());
   if (!yield || yield.getNumOperands() != 1 || !yield.getOperand(0).getType().isF64())
@@ -58,15 +57,16 @@ LogicalResult ParamOp::verifySymbolUses(SymbolTableCollection &symbols) {
   for (Value index : getIndices()) {
     auto argument = dyn_cast<BlockArgument>(index);
     if (argument ? isa<EntryOp>(argument.getOwner()->getParentOp()) : !isComputed && !matchPattern(index, m_Constant()))
-      return emitOpError("cannot be chosen by ") << (argument ? "an argument of its entry" : "what is computed") << ": an index is a constant or a stack's layer";
+      return emitOpError("cannot be chosen by ") << (argument ? "an argument of its entry" : "what is computed")
+                                                 << ": an index is a constant or a stack's layer";
   }
   if (type != getType())
     return emitOpError("has type ") << getType() << ", but " << getNameAttr() << " is " << type;
   return success();
 }
 
-void EntryOp::build(OpBuilder &builder, OperationState &state, StringRef name, FunctionType type,
-                    ArrayRef<StringRef> argNames, ArrayRef<StringRef> resultNames, EntryKind kind) {
+void EntryOp::build(OpBuilder &builder, OperationState &state, StringRef name, FunctionType type, ArrayRef<StringRef> argNames,
+                    ArrayRef<StringRef> resultNames, EntryKind kind) {
   auto names = [&](ArrayRef<StringRef> list) {
     SmallVector<Attribute> attrs;
     for (StringRef n : list)
@@ -118,22 +118,19 @@ ParseResult EntryOp::parse(OpAsmParser &parser, OperationState &result) {
     if (succeeded(parser.parseOptionalKeyword(stringifyEntryKind(k))))
       kind = k;
   result.addAttribute(getKindAttrName(result.name), EntryKindAttr::get(parser.getContext(), kind));
-  auto buildType = [](Builder &builder, ArrayRef<Type> args, ArrayRef<Type> results,
-                      function_interface_impl::VariadicFlag, std::string &) {
+  auto buildType = [](Builder &builder, ArrayRef<Type> args, ArrayRef<Type> results, function_interface_impl::VariadicFlag, std::string &) {
     return builder.getFunctionType(args, results);
   };
-  return function_interface_impl::parseFunctionOp(parser, result, /*allowVariadic=*/false,
-                                                  getFunctionTypeAttrName(result.name), buildType,
+  return function_interface_impl::parseFunctionOp(parser, result, /*allowVariadic=*/false, getFunctionTypeAttrName(result.name), buildType,
                                                   getArgAttrsAttrName(result.name), getResAttrsAttrName(result.name));
 }
 
 void EntryOp::print(OpAsmPrinter &p) {
   p << ' ' << stringifyEntryKind(getKind()) << ' ';
   p.printSymbolName(getSymName());
-  function_interface_impl::printFunctionSignature(p, cast<FunctionOpInterface>(getOperation()), getArgumentTypes(), false,
-                                                  getResultTypes());
-  function_interface_impl::printFunctionAttributes(
-      p, *this, {getFunctionTypeAttrName(), getKindAttrName(), getArgAttrsAttrName(), getResAttrsAttrName()});
+  function_interface_impl::printFunctionSignature(p, cast<FunctionOpInterface>(getOperation()), getArgumentTypes(), false, getResultTypes());
+  function_interface_impl::printFunctionAttributes(p, *this,
+                                                   {getFunctionTypeAttrName(), getKindAttrName(), getArgAttrsAttrName(), getResAttrsAttrName()});
   p << ' ';
   p.printRegion(getBody(), /*printEntryBlockArgs=*/false);
 }

@@ -66,8 +66,7 @@ LogicalResult AppendOp::verify() {
     return failure();
   if (axis == 0 || !all.isDynamicDim(axis))
     return emitOpError("grows a dynamic dimension behind the rows, not dimension ") << axis << " of " << describeShape(all);
-  if (x.getRank() != all.getRank() ||
-      withElement(withDim(x, axis, ShapedType::kDynamic, getDimName(all, axis)), all.getElementType()) != all)
+  if (x.getRank() != all.getRank() || withElement(withDim(x, axis, ShapedType::kDynamic, getDimName(all, axis)), all.getElementType()) != all)
     return emitOpError("appends ") << describeShape(x) << " along dimension " << axis << " to " << describeShape(all);
   return verifyRowIntegers(*this, "past", getPast(), x, 0);
 }

@@ -252,8 +252,8 @@ static inline int xf_tokenizer_joins(uint32_t *state, uint32_t next) {
     joins = last == XF_TOKENIZER_CR && next == XF_TOKENIZER_LF;
   else
     joins = is_extend || next == XF_TOKENIZER_SPACING_MARK || last == XF_TOKENIZER_PREPENDED ||
-            (last == XF_TOKENIZER_HANGUL_L && (next == XF_TOKENIZER_HANGUL_L || next == XF_TOKENIZER_HANGUL_V || next == XF_TOKENIZER_HANGUL_LV ||
-                                               next == XF_TOKENIZER_HANGUL_LVT)) ||
+            (last == XF_TOKENIZER_HANGUL_L &&
+             (next == XF_TOKENIZER_HANGUL_L || next == XF_TOKENIZER_HANGUL_V || next == XF_TOKENIZER_HANGUL_LV || next == XF_TOKENIZER_HANGUL_LVT)) ||
             ((last == XF_TOKENIZER_HANGUL_LV || last == XF_TOKENIZER_HANGUL_V) && (next == XF_TOKENIZER_HANGUL_V || next == XF_TOKENIZER_HANGUL_T)) ||
             ((last == XF_TOKENIZER_HANGUL_LVT || last == XF_TOKENIZER_HANGUL_T) && next == XF_TOKENIZER_HANGUL_T) ||
             (last == XF_TOKENIZER_ZWJ && (*state & PICTOGRAPH) && next == XF_TOKENIZER_PICTOGRAPH) ||

@@ -77,15 +77,13 @@ const entry_info *entry_at(const xf_model *m, int32_t entry) {
   return &m->impl->entries()[m->entries[entry]];
 }
 
-xf_status describe(const entry_info *entry, const std::vector<tensor_info> *tensors, int32_t index,
-                   xf_tensor_info *info) {
+xf_status describe(const entry_info *entry, const std::vector<tensor_info> *tensors, int32_t index, xf_tensor_info *info) {
   require(entry, "there is no such entry, or the model is null");
   require(info, "the information is null");
   if (index < 0 || static_cast<size_t>(index) >= tensors->size())
     fail(status::invalid_argument, "there is no tensor %d: they are numbered from 0, and there are %zu", index, tensors->size());
   const tensor_info &tensor = (*tensors)[index];
-  *info = {tensor.name.c_str(), static_cast<int32_t>(tensor.dtype), static_cast<int32_t>(tensor.dim.size()), {},
-           tensor.bound};
+  *info = {tensor.name.c_str(), static_cast<int32_t>(tensor.dtype), static_cast<int32_t>(tensor.dim.size()), {}, tensor.bound};
   std::copy(tensor.dim.begin(), tensor.dim.end(), info->shape);
   return XF_OK;
 }
@@ -185,12 +183,8 @@ xf_status xf_get_search_info(const xf_model *m, xf_search_info *info) {
 }
 
 int32_t xf_dim_count(const xf_model *m) { return m ? static_cast<int32_t>(m->impl->dims().size()) : 0; }
-const char *xf_dim_name(const xf_model *m, int32_t dim) {
-  return dim >= 0 && dim < xf_dim_count(m) ? m->impl->dims()[dim].name.c_str() : nullptr;
-}
-int64_t xf_dim_limit(const xf_model *m, int32_t dim) {
-  return dim >= 0 && dim < xf_dim_count(m) ? m->impl->dims()[dim].max : -1;
-}
+const char *xf_dim_name(const xf_model *m, int32_t dim) { return dim >= 0 && dim < xf_dim_count(m) ? m->impl->dims()[dim].name.c_str() : nullptr; }
+int64_t xf_dim_limit(const xf_model *m, int32_t dim) { return dim >= 0 && dim < xf_dim_count(m) ? m->impl->dims()[dim].max : -1; }
 
 int32_t xf_entry_count(const xf_model *m) { return m ? static_cast<int32_t>(m->entries.size()) : 0; }
 const char *xf_entry_name(const xf_model *m, int32_t entry) {
@@ -253,8 +247,8 @@ int32_t xf_session_threads(const xf_session *s) { return s ? s->impl.threads() :
 const char *xf_session_isa(const xf_session *s) { return s ? isa_name(s->impl.isa()) : nullptr; }
 const char *xf_session_device(const xf_session *s) { return s ? s->impl.device_name() : nullptr; }
 
-xf_status xf_output_shapes(xf_session *s, const char *entry_name, const xf_tensor *inputs, int32_t input_count,
-                           xf_tensor *outputs, int32_t output_count) {
+xf_status xf_output_shapes(xf_session *s, const char *entry_name, const xf_tensor *inputs, int32_t input_count, xf_tensor *outputs,
+                           int32_t output_count) {
   return guard([&] {
     require(s, "the session is null");
     require(output_count >= 0 && (outputs || output_count == 0), "the outputs are null, or fewer than none");
@@ -274,8 +268,8 @@ xf_status xf_output_shapes(xf_session *s, const char *entry_name, const xf_tenso
   });
 }
 
-xf_status xf_run(xf_session *s, const char *entry_name, const xf_tensor *inputs, int32_t input_count,
-                 const xf_tensor *outputs, int32_t output_count) {
+xf_status xf_run(xf_session *s, const char *entry_name, const xf_tensor *inputs, int32_t input_count, const xf_tensor *outputs,
+                 int32_t output_count) {
   return guard([&] {
     require(s, "the session is null");
     const model &m = s->impl.get_model();

@@ -28,8 +28,7 @@ xf_encoding_info info_of(session &s) {
 // Writes rows into the caller's array; keeps the first failure.
 class row_sink : public predict_sink {
 public:
-  row_sink(const int64_t *offsets, const xf_encoding_info &info, float *rows)
-      : offsets_(offsets), by_token_(info.by_token), out_(rows) {}
+  row_sink(const int64_t *offsets, const xf_encoding_info &info, float *rows) : offsets_(offsets), by_token_(info.by_token), out_(rows) {}
 
   void predicted(int64_t sentence, const float *values, int64_t rows, int64_t stride, int64_t width) override {
     float *to = out_ + (by_token_ ? offsets_[sentence] - offsets_[0] : sentence) * width;
@@ -57,8 +56,7 @@ xf_status xf_get_encoding_info(xf_session *s, xf_encoding_info *info) {
   });
 }
 
-xf_status xf_encode(xf_session *s, const int32_t *ids, const int64_t *offsets, int64_t count, float *rows,
-                    int64_t capacity) {
+xf_status xf_encode(xf_session *s, const int32_t *ids, const int64_t *offsets, int64_t count, float *rows, int64_t capacity) {
   return guard([&] {
     require(s, "the session is null");
     require_rows("sentences", ids, offsets, count);
@@ -66,8 +64,8 @@ xf_status xf_encode(xf_session *s, const int32_t *ids, const int64_t *offsets, i
     int64_t wanted = count == 0 ? 0 : info.by_token ? offsets[count] - offsets[0] : count;
     require(rows || wanted == 0, "the rows are null");
     if (capacity < 0 || wanted > capacity / info.width)
-      fail(status::invalid_argument, "there is room for %lld numbers; %lld rows of %lld are needed",
-           static_cast<long long>(capacity), static_cast<long long>(wanted), static_cast<long long>(info.width));
+      fail(status::invalid_argument, "there is room for %lld numbers; %lld rows of %lld are needed", static_cast<long long>(capacity),
+           static_cast<long long>(wanted), static_cast<long long>(info.width));
     row_sink sink(offsets, info, rows);
     if (s->impl.prediction())
       s->impl.prediction()->predict({ids, offsets, count}, 0, sink);

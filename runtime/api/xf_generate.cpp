@@ -130,8 +130,8 @@ xf_status xf_shortlist_open(const xf_model *m, const char *path, int32_t ids, xf
 
 void xf_shortlist_free(xf_shortlist *list) { delete list; }
 
-xf_status xf_generate(xf_session *s, const int32_t *ids, const int64_t *offsets, int64_t count,
-                      const xf_generate_options *options, const xf_hypotheses *results) {
+xf_status xf_generate(xf_session *s, const int32_t *ids, const int64_t *offsets, int64_t count, const xf_generate_options *options,
+                      const xf_hypotheses *results) {
   return guard([&] {
     searcher &search = search_of(s);
     require_rows("sentences", ids, offsets, count);
@@ -144,8 +144,8 @@ xf_status xf_generate(xf_session *s, const int32_t *ids, const int64_t *offsets,
   });
 }
 
-xf_status xf_generate_from(xf_session *s, const xf_tensor *inputs, int32_t input_count,
-                           const xf_generate_options *options, const xf_hypotheses *results) {
+xf_status xf_generate_from(xf_session *s, const xf_tensor *inputs, int32_t input_count, const xf_generate_options *options,
+                           const xf_hypotheses *results) {
   return guard([&] {
     searcher &search = search_of(s);
     arguments given("inputs", inputs, input_count);
@@ -159,8 +159,8 @@ xf_status xf_generate_from(xf_session *s, const xf_tensor *inputs, int32_t input
   });
 }
 
-xf_status xf_process_lines(xf_session *s, const char *const *lines, int64_t count, int32_t ids,
-                           const xf_generate_options *options, xf_lines **result) {
+xf_status xf_process_lines(xf_session *s, const char *const *lines, int64_t count, int32_t ids, const xf_generate_options *options,
+                           xf_lines **result) {
   return guard([&] {
     require(s && result && count >= 0 && (lines || count == 0), "the session, the lines or the result are null");
     std::vector<std::string_view> views;
@@ -174,7 +174,8 @@ xf_status xf_process_lines(xf_session *s, const char *const *lines, int64_t coun
     require(!o.prefixes.offsets, "lines have their prefixes behind a tab (line_prefixes), not as tokens");
     require(!o.has_targets(), "lines have their targets behind a tab (line_targets), not as tokens");
     require(!o.line_prefixes || o.prefix.empty(), "a prefix for all lines, or one on each: prefix and line_prefixes exclude each other");
-    require(!o.line_prefixes || !o.line_targets, "what stands behind a line's tab is its prefix or its target: line_prefixes and line_targets exclude each other");
+    require(!o.line_prefixes || !o.line_targets,
+            "what stands behind a line's tab is its prefix or its target: line_prefixes and line_targets exclude each other");
     line_engine engine(s->impl, s->codecs->get(ids != 0));
     auto handle = std::make_unique<xf_lines>();
     engine.run(views, o, handle->results);

@@ -29,8 +29,7 @@ void arena::reserve(uint64_t bytes) {
   bytes = bytes < 4096 ? 4096 : bytes;
   void *data = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (data == MAP_FAILED)
-    fail(status::out_of_memory, "cannot reserve %.1f MiB for the session: %s", bytes / 1048576.0,
-         std::strerror(errno));
+    fail(status::out_of_memory, "cannot reserve %.1f MiB for the session: %s", bytes / 1048576.0, std::strerror(errno));
   data_ = static_cast<uint8_t *>(data);
   bytes_ = bytes;
 }

@@ -64,9 +64,7 @@ int32_t beam_search::gather(const row_summary *const *rows, const candidate *con
   return count;
 }
 
-bool beam_search::follow(const row_summary *const *rows, const candidate *const *drawn) {
-  return take(pairs_, gather(rows, drawn));
-}
+bool beam_search::follow(const row_summary *const *rows, const candidate *const *drawn) { return take(pairs_, gather(rows, drawn)); }
 
 bool beam_search::advance(const row_summary *const *rows, const candidate *const *best) {
   int32_t count = gather(rows, best);

@@ -5,8 +5,7 @@
 
 namespace xf::rt {
 
-beam_rows::beam_rows(arena_plan &plan, int64_t slots, int64_t beams, int64_t positions)
-    : history_(plan, slots * beams, positions), beams_(beams) {
+beam_rows::beam_rows(arena_plan &plan, int64_t slots, int64_t beams, int64_t positions) : history_(plan, slots * beams, positions), beams_(beams) {
   int64_t rows = slots * beams;
   for (uint64_t *offset : {&rows_offset_, &next_offset_, &slot_of_offset_, &beam_of_offset_})
     *offset = plan.add(rows, sizeof(int32_t));

@@ -50,9 +50,7 @@ public:
   std::span<const row_move> regroup(std::span<const slot_beams> slots);
 
 private:
-  int32_t parent(int32_t slot, const slot_beams &beams, int32_t beam) const {
-    return of(slot)[beams.grown ? beams.grown[beam].parent : beam];
-  }
+  int32_t parent(int32_t slot, const slot_beams &beams, int32_t beam) const { return of(slot)[beams.grown ? beams.grown[beam].parent : beam]; }
   int32_t &next(int32_t slot, int32_t beam) { return next_[slot * beams_ + beam]; }
   void give_to_sibling(int32_t row, std::span<const slot_beams> slots);
   void move(int32_t slot, const slot_beams &beams, int32_t beam, int32_t to);

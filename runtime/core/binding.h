@@ -20,19 +20,16 @@ struct argument {
 
 // Binds the inputs: sets `dims` (one for each dimension of the model; -1 where no input says it) and the data
 // pointers, in the entry's order. Throws naming the tensors and sizes at odds.
-void bind_inputs(const model &m, const entry_info &entry, std::span<const argument> inputs, int64_t *dims,
-                 void **io);
+void bind_inputs(const model &m, const entry_info &entry, std::span<const argument> inputs, int64_t *dims, void **io);
 
 // Binds the outputs to buffers whose shapes must be those that `dims` asks for.
-void bind_outputs(const model &m, const entry_info &entry, std::span<const argument> outputs, const int64_t *dims,
-                  void **io);
+void bind_outputs(const model &m, const entry_info &entry, std::span<const argument> outputs, const int64_t *dims, void **io);
 // Throws where an output lies in memory of an input or of another output: kernels write what others have yet to read. `io`: the
 // inputs, then the outputs.
 void check_no_aliasing(const model &m, const entry_info &entry, const int64_t *dims, void *const *io);
 
 // The argument's index in `tensors`; throws when there is none.
-size_t index_of(const entry_info &entry, std::span<const tensor_info> tensors, const argument &given,
-                size_t position, const char *role);
+size_t index_of(const entry_info &entry, std::span<const tensor_info> tensors, const argument &given, size_t position, const char *role);
 
 // The tensor's shape for these dimensions.
 void shape_of(const tensor_info &tensor, const int64_t *dims, int64_t *shape);

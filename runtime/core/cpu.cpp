@@ -61,8 +61,7 @@ int limit_by_quota(std::string path, const std::string &root, bool unified, int 
     std::string directory = root + path;
     long long quota = -1, period = 100000, unused = 0;
     bool found = unified ? read_quota(directory + "/cpu.max", quota, period)
-                         : read_quota(directory + "/cpu.cfs_quota_us", quota, unused) &&
-                               read_quota(directory + "/cpu.cfs_period_us", period, unused);
+                         : read_quota(directory + "/cpu.cfs_quota_us", quota, unused) && read_quota(directory + "/cpu.cfs_period_us", period, unused);
     if (found && quota > 0 && period > 0)
       limit = static_cast<int>(std::min<long long>(limit, std::max(1LL, (quota + period / 2) / period)));
     size_t slash = path.rfind('/');
@@ -138,8 +137,7 @@ int choose_isa(const std::vector<int> &available, isa_support supported, int req
   if (supported.best < 0)
     fail(status::unsupported, "this CPU is too old: an x86-64 CPU with SSE4.2 and POPCNT (x86-64-v2) is needed");
   if (!supported.has(requested))
-    fail(status::unsupported, "this CPU does not support %s; its best is %s", isa_name(requested),
-         isa_name(supported.best));
+    fail(status::unsupported, "this CPU does not support %s; its best is %s", isa_name(requested), isa_name(supported.best));
   int chosen = -1;
   for (size_t i = 0; i < available.size(); ++i) {
     bool is_slow = chosen >= 0 && available[i] == XF_ABI_AVX512_BF16 && supported.slow_bf16;

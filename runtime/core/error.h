@@ -9,16 +9,7 @@
 namespace xf::rt {
 
 // The values are those of xf_status in xf.h.
-enum class status : int {
-  ok = 0,
-  invalid_argument = 1,
-  bad_image = 2,
-  unsupported = 3,
-  limit = 4,
-  io = 5,
-  out_of_memory = 6,
-  internal = 7
-};
+enum class status : int { ok = 0, invalid_argument = 1, bad_image = 2, unsupported = 3, limit = 4, io = 5, out_of_memory = 6, internal = 7 };
 
 class error : public std::runtime_error {
 public:

@@ -83,8 +83,8 @@ gpu_table read_gpu_table(const image_reader &reader, const xf_abi_image &image) 
   reader.check_range(gpu.ptx, "the code for GPUs");
   auto launches = reader.table<xf_abi_gpu_launch>(gpu.launches, "the table of launches");
   for (const xf_abi_gpu_kernel &kernel : reader.table<xf_abi_gpu_kernel>(gpu.kernels, "the table of kernels for GPUs"))
-    result.kernels.push_back(read_kernel(reader, kernel, launches, "kernel " + std::to_string(result.kernels.size()) + " for GPUs",
-                                         result.functions));
+    result.kernels.push_back(
+        read_kernel(reader, kernel, launches, "kernel " + std::to_string(result.kernels.size()) + " for GPUs", result.functions));
   for (const xf_abi_gpu_pair &pair : reader.table<xf_abi_gpu_pair>(gpu.pairs, "the table of launches of two kernels"))
     result.pairs.push_back(read_pair(reader, pair, result));
   if (!result.empty() && image.generate.present) {

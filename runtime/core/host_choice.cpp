@@ -16,8 +16,7 @@ choice_scratch::choice_scratch(const model &m) {
   bytes = (plan.bytes() + 63) / 64 * 64;
 }
 
-host_choice::host_choice(session &owner, const model &m, const search_slots &slots, const search_step &step, row_choices &choices,
-                         arena_plan &plan)
+host_choice::host_choice(session &owner, const model &m, const search_slots &slots, const search_step &step, row_choices &choices, arena_plan &plan)
     : session_(owner), slots_(slots), step_(step), choices_(choices), scratch_layout_(m),
       scratch_offset_(plan.add(static_cast<uint64_t>(owner.threads()), scratch_layout_.bytes)) {}
 
@@ -47,7 +46,8 @@ void host_choice::choose_of_row(int32_t row, const search_options &options, uint
   }
   leave_out(logits, slots_.classes().forbidden(slots_.class_of(row)));
   row_summary &summary = choices_.summary(row);
-  summary = reduce_(logits.data(), step_.layout().vocabulary, options.samples ? 1 : options.candidates(), choices_.candidates(row), options.wants_scores());
+  summary = reduce_(logits.data(), step_.layout().vocabulary, options.samples ? 1 : options.candidates(), choices_.candidates(row),
+                    options.wants_scores());
   if (options.samples && summary.finite && summary.count > 0)
     summary.count = draw(row, logits.data(), options, reinterpret_cast<candidate *>(scratch + scratch_layout_.candidates));
 }

@@ -17,24 +17,20 @@ public:
   explicit image_reader(const mapping &image) : image_(image) {}
 
   // Throws "FILE: damaged: WHAT".
-  [[noreturn]] void damaged(const std::string &what) const {
-    fail(status::bad_image, "%s: damaged: %s", image_.name().c_str(), what.c_str());
-  }
+  [[noreturn]] void damaged(const std::string &what) const { fail(status::bad_image, "%s: damaged: %s", image_.name().c_str(), what.c_str()); }
   void require(bool condition, const std::string &what) const {
     if (!condition)
       damaged(what);
   }
 
   void check_range(const xf_abi_range &range, const std::string &what) const {
-    require(range.offset <= image_.size() && range.size <= image_.size() - range.offset,
-            "past the end of the image: " + what);
+    require(range.offset <= image_.size() && range.size <= image_.size() - range.offset, "past the end of the image: " + what);
   }
 
   // A copy of the table's structs.
   template <typename T> std::vector<T> table(const xf_abi_table &table, const std::string &what) const {
     require(table.offset % 8 == 0, what + " is not aligned");
-    require(table.offset <= image_.size() && table.count <= (image_.size() - table.offset) / sizeof(T),
-            "past the end of the image: " + what);
+    require(table.offset <= image_.size() && table.count <= (image_.size() - table.offset) / sizeof(T), "past the end of the image: " + what);
     std::vector<T> result(table.count);
     if (table.count)
       std::memcpy(result.data(), image_.data() + table.offset, table.count * sizeof(T));

@@ -50,8 +50,7 @@ xf_abi_range find_image(int file, const char *name, uint64_t size) {
     fail(status::bad_image, "%s: neither a compiled program nor a compiled model", name);
   }
   uint64_t end = size - sizeof(trailer);
-  if (trailer.image_offset % XF_ABI_PAGE != 0 || trailer.image_offset > end ||
-      trailer.image_size != end - trailer.image_offset)
+  if (trailer.image_offset % XF_ABI_PAGE != 0 || trailer.image_offset > end || trailer.image_size != end - trailer.image_offset)
     fail(status::bad_image, "%s: damaged: the trailer does not fit the file", name);
   return {trailer.image_offset, trailer.image_size};
 }
@@ -71,8 +70,7 @@ mapping::mapping(const std::string &path) : name_(path) {
       fail(status::io, "%s: not a file", path.c_str());
     xf_abi_range range = find_image(file, path.c_str(), info.st_size);
     if (range.size < sizeof(xf_abi_image))
-      fail(status::bad_image, "%s: cut short: %llu bytes are less than a header", path.c_str(),
-           static_cast<unsigned long long>(range.size));
+      fail(status::bad_image, "%s: cut short: %llu bytes are less than a header", path.c_str(), static_cast<unsigned long long>(range.size));
     void *data = mmap(nullptr, range.size, PROT_READ, MAP_SHARED, file, static_cast<off_t>(range.offset));
     if (data == MAP_FAILED)
       fail(status::io, "%s: cannot map: %s", path.c_str(), std::strerror(errno));
@@ -90,15 +88,13 @@ mapping::mapping(const std::string &path) : name_(path) {
   owned_ = true;
 }
 
-mapping::mapping(const void *data, uint64_t size)
-    : name_("image in memory"), data_(static_cast<const uint8_t *>(data)), size_(size) {
+mapping::mapping(const void *data, uint64_t size) : name_("image in memory"), data_(static_cast<const uint8_t *>(data)), size_(size) {
   if (!data)
     fail(status::invalid_argument, "the image in memory is null");
   if (reinterpret_cast<uintptr_t>(data) % 64 != 0)
     fail(status::invalid_argument, "the image in memory must start at a multiple of 64 bytes");
   if (size < sizeof(xf_abi_image))
-    fail(status::bad_image, "image in memory: cut short: %llu bytes are less than a header",
-         static_cast<unsigned long long>(size));
+    fail(status::bad_image, "image in memory: cut short: %llu bytes are less than a header", static_cast<unsigned long long>(size));
 }
 
 mapping::~mapping() {
@@ -117,8 +113,7 @@ const uint8_t *mapping::map_code(uint64_t offset, uint64_t size) {
     // At its address in the image's mapping, but private. A file system mounted without execution refuses:
     // then the code is copied.
     uint8_t *address = const_cast<uint8_t *>(data_) + offset;
-    void *code = mmap(address, size, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_FIXED, file_,
-                      static_cast<off_t>(file_offset_ + offset));
+    void *code = mmap(address, size, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_FIXED, file_, static_cast<off_t>(file_offset_ + offset));
     int problem = errno;
     close(file_);
     file_ = -1;
@@ -138,8 +133,7 @@ const uint8_t *mapping::copy_code(uint64_t offset, uint64_t size) {
   code_copy_size_ = size;
   std::memcpy(copy, data_ + offset, size);
   if (mprotect(copy, size, PROT_READ | PROT_EXEC) != 0)
-    fail(status::unsupported, "%s: this system does not let programs make code executable: %s", name_.c_str(),
-         std::strerror(errno));
+    fail(status::unsupported, "%s: this system does not let programs make code executable: %s", name_.c_str(), std::strerror(errno));
   return static_cast<const uint8_t *>(copy);
 }
 

@@ -15,12 +15,12 @@ void check_header(const image_reader &reader, const xf_abi_image &header, const 
   if (std::memcmp(header.magic, XF_ABI_MAGIC, sizeof(header.magic)) != 0)
     fail(status::bad_image, "%s: not a compiled model", name);
   if (header.abi_version != XF_ABI_VERSION)
-    fail(status::bad_image, "%s: compiled for version %u of the runtime interface; this is version %u: compile again",
-         name, header.abi_version, XF_ABI_VERSION);
+    fail(status::bad_image, "%s: compiled for version %u of the runtime interface; this is version %u: compile again", name, header.abi_version,
+         XF_ABI_VERSION);
   reader.require(header.header_size == sizeof(xf_abi_image), "the header has another size");
   if (header.image_size > image.size())
-    fail(status::bad_image, "%s: cut short: %llu of %llu bytes", name,
-         static_cast<unsigned long long>(image.size()), static_cast<unsigned long long>(header.image_size));
+    fail(status::bad_image, "%s: cut short: %llu of %llu bytes", name, static_cast<unsigned long long>(image.size()),
+         static_cast<unsigned long long>(header.image_size));
   reader.require(header.image_size == image.size(), "the file is longer than it says");
   reader.check_range(header.code, "the code");
   reader.check_range(header.weights, "the weights");
@@ -31,12 +31,10 @@ void check_header(const image_reader &reader, const xf_abi_image &header, const 
   reader.check_range(header.target_subwords, "the target's subwords");
   reader.require(header.code.offset % XF_ABI_PAGE == 0, "the code is not page aligned");
   reader.require(header.weights.offset % XF_ABI_PAGE == 0, "the weights are not page aligned");
-  reader.require(header.workspace_bytes <= XF_ABI_MAX_BYTES && header.scratch_bytes <= XF_ABI_MAX_BYTES,
-                 "the memory plan has an absurd size");
+  reader.require(header.workspace_bytes <= XF_ABI_MAX_BYTES && header.scratch_bytes <= XF_ABI_MAX_BYTES, "the memory plan has an absurd size");
 }
 
-tensor_info read_tensor(const image_reader &reader, const xf_abi_tensor &tensor, size_t dims,
-                        const std::string &what) {
+tensor_info read_tensor(const image_reader &reader, const xf_abi_tensor &tensor, size_t dims, const std::string &what) {
   tensor_info result;
   result.name = reader.name(tensor.name, what);
   reader.require(tensor.dtype <= XF_ABI_I1, what + " has an unknown data type");
@@ -46,8 +44,7 @@ tensor_info read_tensor(const image_reader &reader, const xf_abi_tensor &tensor,
   reader.require(tensor.bound >= 0 && tensor.bound <= XF_ABI_MAX_SIZE, what + " has an absurd bound");
   for (uint32_t axis = 0; axis < tensor.rank; ++axis) {
     int64_t dim = tensor.dim[axis];
-    reader.require(dim >= 0 ? dim <= XF_ABI_MAX_SIZE : dim >= -static_cast<int64_t>(dims),
-                   what + " has an impossible size");
+    reader.require(dim >= 0 ? dim <= XF_ABI_MAX_SIZE : dim >= -static_cast<int64_t>(dims), what + " has an impossible size");
     result.dim.push_back(dim);
     reader.require(tensor.min_size[axis] >= 0 && tensor.min_size[axis] <= XF_ABI_MAX_SIZE, what + " has an impossible size");
     result.min_sizes.push_back(std::max<int64_t>(tensor.min_size[axis], 1));
@@ -76,19 +73,18 @@ entry_info read_entry(const image_reader &reader, const xf_abi_entry &entry, uin
 
 kernel_table read_kernels(const image_reader &reader, const xf_abi_kernels &kernels, uint64_t code_size) {
   reader.require(kernels.isa < XF_ABI_ISA_COUNT, "kernels for an unknown instruction set");
-  kernel_table result{static_cast<int>(kernels.isa),
-                      reader.table<uint64_t>(kernels.offsets, "a table of kernels")};
+  kernel_table result{static_cast<int>(kernels.isa), reader.table<uint64_t>(kernels.offsets, "a table of kernels")};
   for (uint64_t offset : result.offsets)
     reader.require(offset < code_size, "a kernel lies outside the code");
   return result;
 }
 
 // Adds the state's bytes at the model's limits to `total`; later sums are of smaller sizes, and cannot overflow.
-void check_state(const image_reader &reader, const xf_abi_state &state, const std::vector<dim_info> &dims,
-                 const xf_abi_generate &generate, uint64_t &total) {
+void check_state(const image_reader &reader, const xf_abi_state &state, const std::vector<dim_info> &dims, const xf_abi_generate &generate,
+                 uint64_t &total) {
   const char *what = "a state has an absurd shape";
-  reader.require(generate.present && state.layers >= 1 && state.per_sentence <= 1 && state.rank <= XF_ABI_MAX_RANK &&
-                     state.positions >= -1 && state.positions < static_cast<int32_t>(state.rank) && state.dtype < XF_ABI_DTYPE_COUNT,
+  reader.require(generate.present && state.layers >= 1 && state.per_sentence <= 1 && state.rank <= XF_ABI_MAX_RANK && state.positions >= -1 &&
+                     state.positions < static_cast<int32_t>(state.rank) && state.dtype < XF_ABI_DTYPE_COUNT,
                  what);
   uint64_t bytes = xf_abi_dtype_bytes(state.dtype);
   auto times = [&](uint64_t factor) {
@@ -100,8 +96,8 @@ void check_state(const image_reader &reader, const xf_abi_state &state, const st
     capacities.push_back(dim.max);
   for (uint32_t axis = 0; axis < state.rank; ++axis) {
     int64_t size = state.size[axis], multiple = state.multiple[axis];
-    reader.require((size >= 0 ? size <= XF_ABI_MAX_SIZE : size >= -static_cast<int64_t>(dims.size())) && multiple >= 1 &&
-                       multiple <= XF_ABI_PAGE && (multiple & (multiple - 1)) == 0,
+    reader.require((size >= 0 ? size <= XF_ABI_MAX_SIZE : size >= -static_cast<int64_t>(dims.size())) && multiple >= 1 && multiple <= XF_ABI_PAGE &&
+                       (multiple & (multiple - 1)) == 0,
                    what);
     times(xf_abi_state_size(&state, axis, capacities.data()));
   }
@@ -116,14 +112,12 @@ void check_state(const image_reader &reader, const xf_abi_state &state, const st
   reader.require(total <= XF_ABI_MAX_BYTES, what);
 }
 
-void check_segment(const image_reader &reader, const xf_abi_segment &segment, const parameter_info &parameter,
-                   uint64_t weight_bytes) {
+void check_segment(const image_reader &reader, const xf_abi_segment &segment, const parameter_info &parameter, uint64_t weight_bytes) {
   uint64_t columns = parameter.size.empty() ? 1 : static_cast<uint64_t>(parameter.size.back());
   bool is_half = segment.dtype == XF_ABI_BF16 || segment.dtype == XF_ABI_F16;
   uint64_t bytes = xf_abi_dtype_bytes(segment.dtype);
-  reader.require((segment.dtype == XF_ABI_F32 || is_half || segment.dtype == XF_ABI_I8) &&
-                     segment.layout <= XF_ABI_COLUMN_PANELS && segment.weight_offset <= weight_bytes &&
-                     segment.weight_offset % 4 == 0,
+  reader.require((segment.dtype == XF_ABI_F32 || is_half || segment.dtype == XF_ABI_I8) && segment.layout <= XF_ABI_COLUMN_PANELS &&
+                     segment.weight_offset <= weight_bytes && segment.weight_offset % 4 == 0,
                  "parameter '" + parameter.path + "' lies outside the weights");
   uint64_t rows = 1;
   for (size_t axis = 0; axis + 1 < parameter.size.size(); ++axis)
@@ -145,22 +139,20 @@ void check_segment(const image_reader &reader, const xf_abi_segment &segment, co
   reader.require(right, "parameter '" + parameter.path + "' lies outside the weights");
 }
 
-parameter_info read_parameter(const image_reader &reader, const xf_abi_parameter &parameter,
-                              const std::vector<xf_abi_segment> &segments, uint64_t weight_bytes) {
+parameter_info read_parameter(const image_reader &reader, const xf_abi_parameter &parameter, const std::vector<xf_abi_segment> &segments,
+                              uint64_t weight_bytes) {
   parameter_info result;
   result.path = reader.name(parameter.path, "a parameter");
   reader.require(parameter.rank <= XF_ABI_MAX_RANK, "parameter '" + result.path + "' has an absurd rank");
   uint64_t elements = 1;
   for (uint32_t axis = 0; axis < parameter.rank; ++axis) {
     int64_t size = parameter.size[axis];
-    reader.require(size >= 0 && size <= XF_ABI_MAX_SIZE &&
-                       (size == 0 || elements <= XF_ABI_MAX_BYTES / static_cast<uint64_t>(size)),
+    reader.require(size >= 0 && size <= XF_ABI_MAX_SIZE && (size == 0 || elements <= XF_ABI_MAX_BYTES / static_cast<uint64_t>(size)),
                    "parameter '" + result.path + "' has an absurd size");
     elements *= static_cast<uint64_t>(size);
     result.size.push_back(size);
   }
-  reader.require(parameter.first_segment <= segments.size() &&
-                     parameter.segments <= segments.size() - parameter.first_segment,
+  reader.require(parameter.first_segment <= segments.size() && parameter.segments <= segments.size() - parameter.first_segment,
                  "parameter '" + result.path + "' has segments outside their table");
   auto begin = segments.begin() + static_cast<ptrdiff_t>(parameter.first_segment);
   result.segments.assign(begin, begin + static_cast<ptrdiff_t>(parameter.segments));
@@ -194,29 +186,25 @@ model::model(std::unique_ptr<mapping> image) : image_(std::move(image)) {
   }
   std::vector<tensor_info> tensors;
   for (const xf_abi_tensor &tensor : reader.table<xf_abi_tensor>(header_.tensors, "the table of tensors"))
-    tensors.push_back(
-        read_tensor(reader, tensor, dims_.size(), "tensor " + std::to_string(tensors.size())));
+    tensors.push_back(read_tensor(reader, tensor, dims_.size(), "tensor " + std::to_string(tensors.size())));
   for (const xf_abi_entry &entry : reader.table<xf_abi_entry>(header_.entries, "the table of entries"))
     entries_.push_back(read_entry(reader, entry, header_.code.size, header_.workspace_bytes, tensors, entries_.size()));
   for (const xf_abi_kernels &kernels : reader.table<xf_abi_kernels>(header_.kernels, "the table of kernels")) {
     kernels_.push_back(read_kernels(reader, kernels, header_.code.size));
     if (kernels_.size() > 1) {
       const kernel_table &before = kernels_[kernels_.size() - 2], &last = kernels_.back();
-      reader.require(before.isa < last.isa && before.offsets.size() == last.offsets.size(),
-                     "the instruction sets' kernels do not match");
+      reader.require(before.isa < last.isa && before.offsets.size() == last.offsets.size(), "the instruction sets' kernels do not match");
     }
   }
   gpu_ = read_gpu_table(reader, header_);
   reader.require(!kernels_.empty() || !gpu_.empty(), "it has no kernels");
-  reader.require(kernels_.empty() || gpu_.empty() || kernels_[0].offsets.size() == gpu_.kernels.size(),
-                 "the kernels for CPUs and GPUs do not match");
+  reader.require(kernels_.empty() || gpu_.empty() || kernels_[0].offsets.size() == gpu_.kernels.size(), "the kernels for CPUs and GPUs do not match");
   states_ = reader.table<xf_abi_state>(header_.states, "the table of states");
   uint64_t state_bytes = 0;
   for (const xf_abi_state &state : states_)
     check_state(reader, state, dims_, header_.generate, state_bytes);
   auto segments = reader.table<xf_abi_segment>(header_.segments, "the table of segments");
-  for (const xf_abi_parameter &parameter :
-       reader.table<xf_abi_parameter>(header_.parameters, "the table of parameters"))
+  for (const xf_abi_parameter &parameter : reader.table<xf_abi_parameter>(header_.parameters, "the table of parameters"))
     parameters_.push_back(read_parameter(reader, parameter, segments, header_.weights.size));
   check_roles(*this);
   // Last, so that whatever else is wrong is named first.
@@ -274,9 +262,7 @@ std::string model::shape_text(const tensor_info &tensor) const {
   return text + "]";
 }
 
-std::shared_ptr<const model> open_model(const std::string &path) {
-  return std::make_shared<const model>(std::make_unique<mapping>(path));
-}
+std::shared_ptr<const model> open_model(const std::string &path) { return std::make_shared<const model>(std::make_unique<mapping>(path)); }
 
 std::shared_ptr<const model> open_model(const void *data, uint64_t size) {
   return std::make_shared<const model>(std::make_unique<mapping>(data, size));

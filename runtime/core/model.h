@@ -79,9 +79,7 @@ public:
   const gpu_table &gpu() const { return gpu_; }
   const std::vector<xf_abi_state> &states() const { return states_; }
   const std::vector<parameter_info> &parameters() const { return parameters_; }
-  std::string_view text(xf_abi_range range) const {
-    return {reinterpret_cast<const char *>(image_->data() + range.offset), range.size};
-  }
+  std::string_view text(xf_abi_range range) const { return {reinterpret_cast<const char *>(image_->data() + range.offset), range.size}; }
   const uint8_t *weights() const { return image_->data() + header_.weights.offset; }
   const uint8_t *code() const { return code_; }
   int find_entry(std::string_view name) const;
@@ -94,7 +92,6 @@ public:
   std::span<const int32_t> more_ends() const { return {header_.generate.more_ends, header_.generate.more_ends_count}; }
 
 private:
-
   std::unique_ptr<mapping> image_;
   xf_abi_image header_;
   std::string name_;

@@ -94,8 +94,8 @@ void predictor::check(int32_t batch) const {
   if (layout_.problem)
     fail(status::unsupported, "%s", layout_.problem);
   if (batch < 0 || batch > layout_.batch)
-    fail(batch < 0 ? status::invalid_argument : status::limit, "the batch must be between 1 and %lld, not %d",
-         static_cast<long long>(layout_.batch), batch);
+    fail(batch < 0 ? status::invalid_argument : status::limit, "the batch must be between 1 and %lld, not %d", static_cast<long long>(layout_.batch),
+         batch);
 }
 
 void predictor::predict(const token_rows &rows, int32_t batch, predict_sink &sink) {

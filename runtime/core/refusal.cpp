@@ -5,8 +5,8 @@
 namespace xf::rt {
 
 const char *refusal::too_few_tokens(int64_t count, int64_t min_count) {
-  std::snprintf(text_, sizeof(text_), "it has %lld token%s; at least %lld are needed", static_cast<long long>(count),
-                count == 1 ? "" : "s", static_cast<long long>(min_count));
+  std::snprintf(text_, sizeof(text_), "it has %lld token%s; at least %lld are needed", static_cast<long long>(count), count == 1 ? "" : "s",
+                static_cast<long long>(min_count));
   return text_;
 }
 

@@ -27,8 +27,7 @@ private:
 
   bool is_dim(int32_t dim) const { return dim >= 0 && static_cast<size_t>(dim) < model_.dims().size(); }
   bool is_entry(int32_t entry, xf_abi_entry_kind kind) const {
-    return entry >= 0 && static_cast<size_t>(entry) < model_.entries().size() &&
-           model_.entries()[entry].kind == kind;
+    return entry >= 0 && static_cast<size_t>(entry) < model_.entries().size() && model_.entries()[entry].kind == kind;
   }
   bool has_shape(const tensor_info &tensor, xf_abi_dtype dtype, std::initializer_list<int> dims) const {
     if (tensor.dtype != dtype || tensor.dim.size() != dims.size())
@@ -59,8 +58,7 @@ private:
 
   void check_text() const {
     const xf_abi_text &text = header_.text;
-    require(text.source_split <= XF_ABI_SUBWORDS && text.target_split <= XF_ABI_SUBWORDS,
-            "lines are split in an unknown way");
+    require(text.source_split <= XF_ABI_SUBWORDS && text.target_split <= XF_ABI_SUBWORDS, "lines are split in an unknown way");
     require(text.prefix_count <= XF_ABI_MAX_AFFIX && text.suffix_count <= XF_ABI_MAX_AFFIX && text.between_count <= XF_ABI_MAX_AFFIX,
             "too many prefix or suffix tokens");
     require(text.source_unknown >= -1, "the unknown token is not one");
@@ -77,13 +75,10 @@ private:
     require(g.encode == -1 || is_entry(g.encode, XF_ABI_ENTRY_FULL), "the search has no such encode entry");
     require(g.begin == -1 || is_entry(g.begin, XF_ABI_ENTRY_BEGIN), "the search has no such begin entry");
     require(is_entry(g.step, XF_ABI_ENTRY_STEP), "the search has no such step entry");
-    require(is_dim(g.batch_dim) && is_dim(g.new_dim) && g.batch_dim != g.new_dim,
-            "the search has no batch or step dimension");
-    require((g.source_dim == -1 && g.encode == -1 && g.begin == -1) || is_dim(g.source_dim),
-            "the search has no source dimension");
+    require(is_dim(g.batch_dim) && is_dim(g.new_dim) && g.batch_dim != g.new_dim, "the search has no batch or step dimension");
+    require((g.source_dim == -1 && g.encode == -1 && g.begin == -1) || is_dim(g.source_dim), "the search has no source dimension");
     require(g.target_dim == -1 || is_dim(g.target_dim), "the search has no target dimension");
-    require(g.batch <= model_.dims()[g.batch_dim].max &&
-                (g.source_dim == -1 || g.source <= model_.dims()[g.source_dim].max) &&
+    require(g.batch <= model_.dims()[g.batch_dim].max && (g.source_dim == -1 || g.source <= model_.dims()[g.source_dim].max) &&
                 (g.target_dim == -1 || g.target <= model_.dims()[g.target_dim].max),
             "the limits of the search are beyond those of its dimensions");
     require(g.start >= 0 || (g.encode == -1 && g.begin == -1), "the search has no start token");
@@ -91,16 +86,14 @@ private:
     require(g.min_length >= 0 && g.max_length_per_source >= 0 && g.max_length_base >= 0, "the search's lengths are impossible");
 
     const entry_info &step = model_.entries()[g.step];
-    require(g.tokens_input >= 0 && static_cast<size_t>(g.tokens_input) < step.inputs.size() &&
-                g.logits_output >= 0 && static_cast<size_t>(g.logits_output) < step.outputs.size(),
+    require(g.tokens_input >= 0 && static_cast<size_t>(g.tokens_input) < step.inputs.size() && g.logits_output >= 0 &&
+                static_cast<size_t>(g.logits_output) < step.outputs.size(),
             "the step entry lacks tokens or logits");
     int first = g.sequence_first ? g.new_dim : g.batch_dim;
     int second = g.sequence_first ? g.batch_dim : g.new_dim;
-    require(has_shape(step.inputs[g.tokens_input], XF_ABI_I32, {first, second}),
-            "the step entry's tokens have another shape");
+    require(has_shape(step.inputs[g.tokens_input], XF_ABI_I32, {first, second}), "the step entry's tokens have another shape");
     const tensor_info &logits = step.outputs[g.logits_output];
-    require(has_shape(logits, XF_ABI_F32, {first, second, -1}) && logits.dim[2] >= 1,
-            "the step entry's logits have another shape");
+    require(has_shape(logits, XF_ABI_F32, {first, second, -1}) && logits.dim[2] >= 1, "the step entry's logits have another shape");
     for (size_t i = 0; i < step.inputs.size(); ++i)
       require(static_cast<int32_t>(i) == g.tokens_input || is_bookkeeping(step.inputs[i]),
               "the step entry has an input that the search does not know");
@@ -218,8 +211,8 @@ private:
                 model_.dims()[tokens].max >= generate_.batch * generate_.source,
             kTwin);
     require(ids.name == "xf.tokens" && has_shape(ids, XF_ABI_I32, {-1, tokens}) && ids.dim[0] == 1 && positions.name == "xf.positions" &&
-                has_shape(positions, XF_ABI_I32, {tokens}) && spans.name == "xf.spans" &&
-                has_shape(spans, XF_ABI_I32, {generate_.batch_dim, -1}) && spans.dim[1] == 2,
+                has_shape(positions, XF_ABI_I32, {tokens}) && spans.name == "xf.spans" && has_shape(spans, XF_ABI_I32, {generate_.batch_dim, -1}) &&
+                spans.dim[1] == 2,
             kTwin);
     if (has_types)
       require(twin.inputs[given + 3].name == "xf.types" && twin.inputs[given + 3].dtype == ids.dtype && twin.inputs[given + 3].dim == ids.dim, kTwin);
@@ -231,8 +224,7 @@ private:
   }
 
   bool is_bookkeeping(const tensor_info &tensor) const {
-    return (tensor.name == "xf.past" || tensor.name == "xf.slots") &&
-           has_shape(tensor, XF_ABI_I32, {generate_.batch_dim});
+    return (tensor.name == "xf.past" || tensor.name == "xf.slots") && has_shape(tensor, XF_ABI_I32, {generate_.batch_dim});
   }
 
   void check_begin(const entry_info &begin) const {
@@ -254,11 +246,10 @@ private:
     require(p.types >= -1 && p.types < static_cast<int32_t>(entry.inputs.size()), "there are no such types to predict with");
     require(p.types < 0 || entry.inputs[p.types].bound == 0 || entry.inputs[p.types].bound > 1, "the types are no tokens");
     check_pad({p.entry}, p.pad, p.types);
-    require(is_dim(generate_.batch_dim) && is_dim(generate_.source_dim) &&
-                generate_.batch_dim != generate_.source_dim,
+    require(is_dim(generate_.batch_dim) && is_dim(generate_.source_dim) && generate_.batch_dim != generate_.source_dim,
             "the prediction has no batch or source dimension");
-    require(generate_.batch >= 1 && generate_.batch <= model_.dims()[generate_.batch_dim].max &&
-                generate_.source >= 1 && generate_.source <= model_.dims()[generate_.source_dim].max,
+    require(generate_.batch >= 1 && generate_.batch <= model_.dims()[generate_.batch_dim].max && generate_.source >= 1 &&
+                generate_.source <= model_.dims()[generate_.source_dim].max,
             "the limits of the prediction are impossible");
     check_packed(p.packed, p.entry, p.types >= 0);
   }

@@ -41,9 +41,8 @@ template <typename Set> struct row_reduction {
   i32 non_finite[Set::kParts] = {}; // where a value is +inf or not a number
 
   XF_INLINE float largest(const float *x, int64_t size) {
-    return largest_of<Set>(x, size, [this](int part, f32 v) __attribute__((always_inline)) {
-      non_finite[part] |= ~(v <= std::numeric_limits<float>::max());
-    });
+    return largest_of<Set>(x, size,
+                           [this](int part, f32 v) __attribute__((always_inline)) { non_finite[part] |= ~(v <= std::numeric_limits<float>::max()); });
   }
 
   XF_INLINE float sum_of_exp(const float *x, int64_t size, float shift) {
@@ -85,19 +84,16 @@ template <typename Set> struct row_reduction {
 row_summary reduce_baseline(const float *x, int64_t size, int32_t wanted, candidate *best, bool normaliser) {
   return row_reduction<vectors<16>>().run(x, size, wanted, best, normaliser);
 }
-__attribute__((target("avx2"))) row_summary reduce_avx2(const float *x, int64_t size, int32_t wanted,
-                                                        candidate *best, bool normaliser) {
+__attribute__((target("avx2"))) row_summary reduce_avx2(const float *x, int64_t size, int32_t wanted, candidate *best, bool normaliser) {
   return row_reduction<vectors<32>>().run(x, size, wanted, best, normaliser);
 }
-__attribute__((target("avx512f,avx512dq,avx512bw,avx512vl"))) row_summary
-reduce_avx512(const float *x, int64_t size, int32_t wanted, candidate *best, bool normaliser) {
+__attribute__((target("avx512f,avx512dq,avx512bw,avx512vl"))) row_summary reduce_avx512(const float *x, int64_t size, int32_t wanted, candidate *best,
+                                                                                        bool normaliser) {
   return row_reduction<vectors<64>>().run(x, size, wanted, best, normaliser);
 }
 
 } // namespace
 
-row_reducer row_reducer_for(int isa) {
-  return isa >= XF_ABI_AVX512 ? reduce_avx512 : isa >= XF_ABI_AVX2 ? reduce_avx2 : reduce_baseline;
-}
+row_reducer row_reducer_for(int isa) { return isa >= XF_ABI_AVX512 ? reduce_avx512 : isa >= XF_ABI_AVX2 ? reduce_avx2 : reduce_baseline; }
 
 } // namespace xf::rt

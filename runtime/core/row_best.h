@@ -19,8 +19,7 @@ struct row_summary {
   double normaliser; // log(sum(exp(logit))), when asked for
 };
 
-using row_reducer = row_summary (*)(const float *logits, int64_t size, int32_t wanted, candidate *best,
-                                    bool normaliser);
+using row_reducer = row_summary (*)(const float *logits, int64_t size, int32_t wanted, candidate *best, bool normaliser);
 
 // The code for an instruction set (xf_abi_isa) that the CPU has.
 row_reducer row_reducer_for(int isa);

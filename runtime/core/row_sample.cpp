@@ -224,12 +224,11 @@ private:
 candidate sample_baseline(const float *x, int64_t size, const sampling &params, double uniform, candidate *scratch) {
   return row_draw<vectors<16>>(x, size, params, scratch).run(uniform);
 }
-__attribute__((target("avx2"))) candidate sample_avx2(const float *x, int64_t size, const sampling &params, double uniform,
-                                                      candidate *scratch) {
+__attribute__((target("avx2"))) candidate sample_avx2(const float *x, int64_t size, const sampling &params, double uniform, candidate *scratch) {
   return row_draw<vectors<32>>(x, size, params, scratch).run(uniform);
 }
-__attribute__((target("avx512f,avx512dq,avx512bw,avx512vl"))) candidate
-sample_avx512(const float *x, int64_t size, const sampling &params, double uniform, candidate *scratch) {
+__attribute__((target("avx512f,avx512dq,avx512bw,avx512vl"))) candidate sample_avx512(const float *x, int64_t size, const sampling &params,
+                                                                                      double uniform, candidate *scratch) {
   return row_draw<vectors<64>>(x, size, params, scratch).run(uniform);
 }
 
@@ -237,9 +236,7 @@ sample_avx512(const float *x, int64_t size, const sampling &params, double unifo
 
 float sampling::min_distance() const { return min_p > 0.0 ? static_cast<float>(temperature * std::log(min_p)) : kMinusInfinity; }
 
-row_sampler row_sampler_for(int isa) {
-  return isa >= XF_ABI_AVX512 ? sample_avx512 : isa >= XF_ABI_AVX2 ? sample_avx2 : sample_baseline;
-}
+row_sampler row_sampler_for(int isa) { return isa >= XF_ABI_AVX512 ? sample_avx512 : isa >= XF_ABI_AVX2 ? sample_avx2 : sample_baseline; }
 
 uint64_t mix(uint64_t seed, uint64_t value) {
   return xf_mix(seed, value, [](uint64_t constant) { return constant; });

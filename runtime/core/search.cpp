@@ -85,8 +85,9 @@ void searcher::generate(const token_rows &rows, const search_options &options, s
 void searcher::generate_bound(const search_options &options, search_sink &sink) {
   fp_scope control_word;
   if (options.aligns() && !layout_.align.separable)
-    fail(status::unsupported, "what the model makes of sentences has other dimensions before the batch: its results are aligned with sentences that are given as "
-                              "tokens, one behind the other");
+    fail(status::unsupported,
+         "what the model makes of sentences has other dimensions before the batch: its results are aligned with sentences that are given as "
+         "tokens, one behind the other");
   int64_t sentences = source_.given_count(), length = source_.given_length(), positions = 0;
   start_call(options, sink, sentences);
   for (int64_t b = 0; b < sentences; ++b)
@@ -167,7 +168,8 @@ void searcher::open_slot(int32_t index, int64_t sentence, std::span<const int32_
 
 // How many positions all rows read at once: prompts several.
 int64_t searcher::positions() const {
-  int64_t positions = std::min(layout_.step.chunk, std::max(kPromptChunk, std::min(kPromptTokens, session_.tokens_at_once()) / slots_.rows().count()));
+  int64_t positions = std::min(layout_.step.chunk,
+                               std::max(kPromptChunk, std::min(kPromptTokens, session_.tokens_at_once()) / slots_.rows().count()));
   slots_.for_each([&](int32_t, const slot &s) { positions = std::min(positions, readable(s)); });
   return positions;
 }
@@ -187,10 +189,12 @@ void searcher::step() {
   bool ahead = ahead_ && ahead_->serves(*options_);
   step_.prepare(slots_, source_, *options_, positions());
   if (ahead) {
-    ahead_->run(*options_, [&] { return may_start(); }, [&](int32_t index, std::span<const beam_pair> pairs) {
-      slot &s = slots_.at(index);
-      end_step(index, !s.failed && s.beams.take(pairs.data(), static_cast<int32_t>(pairs.size())));
-    });
+    ahead_->run(
+        *options_, [&] { return may_start(); },
+        [&](int32_t index, std::span<const beam_pair> pairs) {
+          slot &s = slots_.at(index);
+          end_step(index, !s.failed && s.beams.take(pairs.data(), static_cast<int32_t>(pairs.size())));
+        });
   } else if (layout_.step.chooses && !(host_chooses() && slots_.any_ready())) {
     // Also where no row has to choose anything: the vocabulary is left out then.
     step_.choose(choices_);

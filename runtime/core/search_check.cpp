@@ -9,8 +9,7 @@ namespace xf::rt {
 void search_check::options(const search_options &o) const {
   const source_layout &source = layout_.source;
   if (source.min_batch > 1)
-    fail(status::unsupported, "the model needs %lld sentences at once: it cannot be searched",
-         static_cast<long long>(source.min_batch));
+    fail(status::unsupported, "the model needs %lld sentences at once: it cannot be searched", static_cast<long long>(source.min_batch));
   auto refuse = [](const char *what, long long value, long long low, long long high, status above = status::invalid_argument) {
     fail(value > high ? above : status::invalid_argument, "%s must be between %lld and %lld, not %lld", what, low, high, value);
   };
@@ -25,8 +24,7 @@ void search_check::options(const search_options &o) const {
   if (o.min_length < -1 || o.min_length > g_.target)
     refuse("the minimum length", o.min_length, 0, g_.target, status::limit);
   if (o.min_length > 0 && o.max_length > 0 && o.min_length > o.max_length)
-    fail(status::invalid_argument, "the minimum length %d is above the maximum length %d", o.min_length,
-         o.max_length);
+    fail(status::invalid_argument, "the minimum length %d is above the maximum length %d", o.min_length, o.max_length);
   // Beyond these, powers of lengths may overflow.
   if (!(o.length_penalty >= -20.0 && o.length_penalty <= 20.0))
     fail(status::invalid_argument, "the length penalty must be between -20 and 20, not %g", o.length_penalty);
@@ -69,7 +67,8 @@ void search_check::options(const search_options &o) const {
   bool chooses = o.beam > 1 || o.samples || o.allowed || !o.suppress.empty() || !o.ends.empty() || o.min_length >= 0 || o.max_length >= 0 ||
                  !o.early_stopping || o.repetition_penalty != 1.0 || o.no_repeat_ngram > 0 || o.on_token;
   if ((o.has_targets() || o.line_targets) && chooses)
-    fail(status::invalid_argument, "results that are given are scored as they are: beams, samples, lengths, repetitions, what may be chosen and streams mean nothing there");
+    fail(status::invalid_argument,
+         "results that are given are scored as they are: beams, samples, lengths, repetitions, what may be chosen and streams mean nothing there");
 }
 
 const char *search_check::tokens(std::span<const int32_t> ids, bool aligned) {

@@ -5,8 +5,8 @@
 namespace xf::rt {
 
 search_slots::search_slots(const xf_abi_generate &g, arena_plan &plan)
-    : slots_(static_cast<size_t>(g.batch)), rows_(plan, g.batch, g.beam, g.target), after_(static_cast<size_t>(g.batch)),
-      prefix_capacity_(g.target), prefixes_offset_(plan.add(g.batch * g.target, sizeof(int32_t))) {
+    : slots_(static_cast<size_t>(g.batch)), rows_(plan, g.batch, g.beam, g.target), after_(static_cast<size_t>(g.batch)), prefix_capacity_(g.target),
+      prefixes_offset_(plan.add(g.batch * g.target, sizeof(int32_t))) {
   for (slot &s : slots_)
     s.beams.plan(plan, g.beam, g.target);
 }

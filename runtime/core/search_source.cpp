@@ -108,9 +108,8 @@ int64_t search_source::bind_given(std::span<const argument> inputs) {
   if (sentences < 1 || length < 1)
     fail(status::unsupported, "the source's inputs do not say how many sentences there are, or their length");
   if (sentences > layout_.batch || length > g_.source)
-    fail(status::limit, "%lld sentences of %lld positions; the search's limits are %lld and %lld",
-         static_cast<long long>(sentences), static_cast<long long>(length), static_cast<long long>(layout_.batch),
-         static_cast<long long>(g_.source));
+    fail(status::limit, "%lld sentences of %lld positions; the search's limits are %lld and %lld", static_cast<long long>(sentences),
+         static_cast<long long>(length), static_cast<long long>(layout_.batch), static_cast<long long>(g_.source));
   return sentences;
 }
 
@@ -181,8 +180,7 @@ int64_t search_source::encoding_width() const {
     fail(status::unsupported, "the model has no encoder that takes tokens alone");
   const tensor_info &result = layout_.encode.entry->outputs[0];
   int outer = g_.sequence_first ? g_.source_dim : g_.batch_dim, inner = g_.sequence_first ? g_.batch_dim : g_.source_dim;
-  if (result.dtype != XF_ABI_F32 || result.dim.size() != 3 || result.dimension(0) != outer ||
-      result.dimension(1) != inner || result.dim[2] < 1)
+  if (result.dtype != XF_ABI_F32 || result.dim.size() != 3 || result.dimension(0) != outer || result.dimension(1) != inner || result.dim[2] < 1)
     fail(status::unsupported, "the encoder's result '%s' has no row of numbers for each token", result.name.c_str());
   return result.dim[2];
 }
@@ -201,8 +199,8 @@ void search_source::encode(const token_rows &rows, function_ref<bool(int64_t sen
       int64_t sentences = group.end - group.begin, longest = groups.lengths[group.begin];
       for (int64_t b = 0; b < sentences; ++b) {
         auto member = static_cast<size_t>(group.begin + b);
-        sink.predicted(window.sentence(groups.sentences[member]), values + pack.first_row(group.offset, b, longest) * width,
-                       groups.lengths[member], pack.row_step(sentences) * width, width);
+        sink.predicted(window.sentence(groups.sentences[member]), values + pack.first_row(group.offset, b, longest) * width, groups.lengths[member],
+                       pack.row_step(sentences) * width, width);
       }
     });
   });

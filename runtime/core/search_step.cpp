@@ -32,9 +32,8 @@ void search_step::bind(const arena &memory) {
   auto input = [&](int index) { return io_[index]; };
   auto output = [&](int index) { return io_[layout_.entry->inputs.size() + index]; };
   const choice_indices &at = layout_.choice;
-  choice_ = {static_cast<int32_t *>(input(at.classes)), static_cast<int32_t *>(input(at.options)),
-             static_cast<const float *>(output(at.values)), static_cast<const int32_t *>(output(at.tokens)),
-             static_cast<const float *>(output(at.norms))};
+  choice_ = {static_cast<int32_t *>(input(at.classes)), static_cast<int32_t *>(input(at.options)), static_cast<const float *>(output(at.values)),
+             static_cast<const int32_t *>(output(at.tokens)), static_cast<const float *>(output(at.norms))};
   plain_io_.resize(layout_.plain->inputs.size());
   plain_io_.push_back(logits_);
 }

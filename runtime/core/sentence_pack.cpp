@@ -75,11 +75,7 @@ bool sentence_pack::has_parts(const entry_info &entry) const {
 }
 
 void *sentence_pack::argument(std::string_view name) const {
-  return name == "xf.tokens"      ? tokens_
-         : name == "xf.positions" ? positions_
-         : name == "xf.spans"     ? spans_
-         : name == "xf.types"     ? types_
-                                  : nullptr;
+  return name == "xf.tokens" ? tokens_ : name == "xf.positions" ? positions_ : name == "xf.spans" ? spans_ : name == "xf.types" ? types_ : nullptr;
 }
 
 } // namespace xf::rt

@@ -67,8 +67,7 @@ memory_bound memory_of(const model &m) {
 }
 
 session::session(std::shared_ptr<const model> m, session_options options)
-    : model_(std::move(m)), executor_(open_executor(model_, options.device)),
-      kernels_(executor_ ? -1 : select_kernels(*model_, options.isa)),
+    : model_(std::move(m)), executor_(open_executor(model_, options.device)), kernels_(executor_ ? -1 : select_kernels(*model_, options.isa)),
       isa_(executor_ ? select_isa(options.isa) : model_->kernels()[kernels_].isa),
       pool_(thread_count(options.threads), available_cpus(), options.source), states_(*model_), wanted_states_(*model_),
       min_rows_per_thread_(options.min_rows_per_thread), max_rows_per_call_(options.max_rows_per_call) {

@@ -18,8 +18,7 @@ class search_sink {
 public:
   virtual ~search_sink() = default;
   // `tokens` include the end token when the hypothesis ended with it.
-  virtual void hypothesis_found(int64_t sentence, int32_t rank, std::span<const int32_t> tokens, bool ended,
-                                double score) = 0;
+  virtual void hypothesis_found(int64_t sentence, int32_t rank, std::span<const int32_t> tokens, bool ended, double score) = 0;
   // Behind it, where alignments are asked for: how much each of the result's tokens looks at each of the source.
   virtual void alignment_found(int64_t, int32_t, std::span<const int32_t>, bool, const alignment &) {}
   virtual void sentence_failed(int64_t sentence, const char *message) = 0;

@@ -87,8 +87,7 @@ void source_layout::find_required(const xf_abi_generate &g) {
         continue;
       required.inputs.push_back(tensors[call->arguments[i]].info);
       required_indices.push_back(call->arguments[i]);
-      bool is_tokens = tensor.dtype == XF_ABI_I32 && tensor.dim.size() == 2 && tensor.dimension(0) == first &&
-                       tensor.dimension(1) == second;
+      bool is_tokens = tensor.dtype == XF_ABI_I32 && tensor.dim.size() == 2 && tensor.dimension(0) == first && tensor.dimension(1) == second;
       if (is_tokens && tokens < 0)
         tokens = call->arguments[i];
       else

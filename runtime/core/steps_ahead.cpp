@@ -46,7 +46,8 @@ void steps_ahead::begin(const search_options &options) {
   in_flight_ = 1;
 }
 
-void steps_ahead::run(const search_options &options, function_ref<bool()> may_start, function_ref<void(int32_t, std::span<const beam_pair>)> decided) {
+void steps_ahead::run(const search_options &options, function_ref<bool()> may_start,
+                      function_ref<void(int32_t, std::span<const beam_pair>)> decided) {
   begin(options);
   while (in_flight_ > 0) {
     while (in_flight_ < static_cast<int32_t>(device_search::kMaxAhead) && goes_on(options) && !may_start()) {

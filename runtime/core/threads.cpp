@@ -17,8 +17,7 @@ namespace xf::rt {
 namespace {
 
 long futex(std::atomic<uint32_t> *word, int operation, uint32_t value) {
-  return syscall(SYS_futex, reinterpret_cast<uint32_t *>(word), operation | FUTEX_PRIVATE_FLAG, value, nullptr,
-                 nullptr, 0);
+  return syscall(SYS_futex, reinterpret_cast<uint32_t *>(word), operation | FUTEX_PRIVATE_FLAG, value, nullptr, nullptr, 0);
 }
 
 // While it lives, threads that start leave the process's signals to the program's own threads. Signals of a thread's faults stay its

@@ -299,11 +299,10 @@ void device_executor::move_rows(uint8_t *moves, int64_t count) {
     if (state.per_sentence)
       continue;
     auto size = [](uint64_t n) { return static_cast<int64_t>(n); };
-    const xf_abi_view views[] = {
-        make_view(state_memory_.get() + state.offset,
-                  {size(state.layers), size(state.outer), size(state.unit_positions), size(state.unit_bytes)},
-                  {size(state.layer_stride), size(state.outer_stride), size(state.row_stride)}),
-        make_view(moves, {count, 3}, {3, 1})};
+    const xf_abi_view views[] = {make_view(state_memory_.get() + state.offset,
+                                           {size(state.layers), size(state.outer), size(state.unit_positions), size(state.unit_bytes)},
+                                           {size(state.layer_stride), size(state.outer_stride), size(state.row_stride)}),
+                                 make_view(moves, {count, 3}, {3, 1})};
     launch(model_->gpu().move_rows, views);
   }
 }

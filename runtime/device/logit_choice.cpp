@@ -115,7 +115,7 @@ void logit_choice::write_read_tokens(const search_slots &slots, int32_t row) {
 
 candidate_buffers logit_choice::candidates() const {
   uint8_t *memory = memory_.get();
-  return {memory + offsets_.values,  memory + offsets_.tokens,  memory + offsets_.norms, memory + offsets_.options + 2 * sizeof(int32_t),
+  return {memory + offsets_.values,  memory + offsets_.tokens, memory + offsets_.norms, memory + offsets_.options + 2 * sizeof(int32_t),
           memory + offsets_.classes, XF_ABI_MAX_CHOSEN};
 }
 
@@ -171,10 +171,9 @@ void logit_choice::find_candidates() {
 void logit_choice::move_rows(const uint8_t *moves, int64_t count) {
   if (!has(kChanges))
     return;
-  const xf_abi_view views[] = {
-      make_view(memory_.get() + offsets_.read, {1, 1, kUnitPositions, kUnitPositions * int64_t{sizeof(int32_t)}},
-                {0, 0, positions_ * int64_t{sizeof(int32_t)}}),
-      make_view(moves, {count, 3}, {3, 1})};
+  const xf_abi_view views[] = {make_view(memory_.get() + offsets_.read, {1, 1, kUnitPositions, kUnitPositions * int64_t{sizeof(int32_t)}},
+                                         {0, 0, positions_ * int64_t{sizeof(int32_t)}}),
+                               make_view(moves, {count, 3}, {3, 1})};
   executor_.launch(executor_.get_model().gpu().move_rows, views);
 }
 

@@ -37,11 +37,9 @@ public:
       return;
     last_ = now;
     double seconds = std::chrono::duration<double>(now - begin_).count();
-    std::fprintf(stderr, "\r\033[K%lld lines, %.0f lines/s", static_cast<long long>(lines),
-                 static_cast<double>(lines) / seconds);
+    std::fprintf(stderr, "\r\033[K%lld lines, %.0f lines/s", static_cast<long long>(lines), static_cast<double>(lines) / seconds);
     if (reader.size() > 0)
-      std::fprintf(stderr, ", %.0f%%",
-                   100.0 * static_cast<double>(reader.consumed()) / static_cast<double>(reader.size()));
+      std::fprintf(stderr, ", %.0f%%", 100.0 * static_cast<double>(reader.consumed()) / static_cast<double>(reader.size()));
     std::fflush(stderr);
     visible_ = true;
   }

@@ -52,10 +52,8 @@ std::string limits_text(const model &m, int threads) {
     append(text, "  %-12s %12lld\n", dim.name.c_str(), static_cast<long long>(dim.max));
   const xf_abi_generate &g = m.header().generate;
   if (g.present) {
-    append(text, "\nsearch\n  %-12s %12lld\n  %-12s %12lld\n", "batch", static_cast<long long>(g.batch), "beam",
-           static_cast<long long>(g.beam));
-    append(text, "  %-12s %12lld\n  %-12s %12lld\n", "source", static_cast<long long>(g.source), "target",
-           static_cast<long long>(g.target));
+    append(text, "\nsearch\n  %-12s %12lld\n  %-12s %12lld\n", "batch", static_cast<long long>(g.batch), "beam", static_cast<long long>(g.beam));
+    append(text, "  %-12s %12lld\n  %-12s %12lld\n", "source", static_cast<long long>(g.source), "target", static_cast<long long>(g.target));
   }
   memory_bound memory = memory_of(m);
   auto row = [&](const char *what, uint64_t bytes, const std::string &note = "") {
@@ -66,7 +64,8 @@ std::string limits_text(const model &m, int threads) {
   append(text, "\nmemory at most, with %d thread%s\n", threads, threads == 1 ? "" : "s");
   row("weights", memory.weights, "mapped read-only, shared by processes");
   row("state", memory.state, m.states().empty() ? "" : polynomial(m) + " bytes");
-  row("workspace", memory.workspaces(threads), (memory.by_thread ? shares(memory.workspace) + ", whole pages for" : "whole pages for") + " the largest of");
+  row("workspace", memory.workspaces(threads),
+      (memory.by_thread ? shares(memory.workspace) + ", whole pages for" : "whole pages for") + " the largest of");
   for (const entry_info &entry : m.entries())
     text += "  " + std::string(kNameWidth, ' ') + std::to_string(entry.workspace_bytes) + " of " + entry.name + "\n";
   row("scratch", memory.scratch * static_cast<uint64_t>(threads), shares(memory.scratch));

@@ -19,8 +19,7 @@ namespace xf::rt {
 constexpr size_t kMaxAround = kByteOrderMark.size() + 1;
 
 line_reader::line_reader(const std::string &path)
-    : name_(path == "-" ? "standard input" : path),
-      file_(path == "-" ? STDIN_FILENO : open(path.c_str(), O_RDONLY | O_CLOEXEC)), buffer_(1 << 16) {
+    : name_(path == "-" ? "standard input" : path), file_(path == "-" ? STDIN_FILENO : open(path.c_str(), O_RDONLY | O_CLOEXEC)), buffer_(1 << 16) {
   if (file_ < 0)
     fail(status::io, "%s: %s", name_.c_str(), std::strerror(errno));
   struct stat info;

@@ -22,19 +22,18 @@ template <typename T> T parse_number(std::string_view option, std::string_view t
   T value{};
   auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (problem == std::errc::result_out_of_range && end == text.data() + text.size())
-    fail(status::invalid_argument, "%.*s: '%.*s' is out of range", static_cast<int>(option.size()), option.data(),
-         static_cast<int>(text.size()), text.data());
+    fail(status::invalid_argument, "%.*s: '%.*s' is out of range", static_cast<int>(option.size()), option.data(), static_cast<int>(text.size()),
+         text.data());
   if (problem != std::errc() || end != text.data() + text.size() || text.empty())
-    fail(status::invalid_argument, "%.*s: '%.*s' is not a number", static_cast<int>(option.size()), option.data(),
-         static_cast<int>(text.size()), text.data());
+    fail(status::invalid_argument, "%.*s: '%.*s' is not a number", static_cast<int>(option.size()), option.data(), static_cast<int>(text.size()),
+         text.data());
   return value;
 }
 
 int32_t parse_count(std::string_view option, std::string_view text, int32_t min_value) {
   auto value = parse_number<int32_t>(option, text);
   if (value < min_value)
-    fail(status::invalid_argument, "%.*s must be at least %d, not %d", static_cast<int>(option.size()),
-         option.data(), min_value, value);
+    fail(status::invalid_argument, "%.*s must be at least %d, not %d", static_cast<int>(option.size()), option.data(), min_value, value);
   return value;
 }
 
@@ -75,8 +74,7 @@ std::vector<option> table(run_options &o) {
          search->best = parse_count("--n-best", v, 1);
          o.numbered = true;
        }},
-      {"--length-penalty", true, true,
-       [=](std::string_view v) { search->length_penalty = parse_number<double>("--length-penalty", v); }},
+      {"--length-penalty", true, true, [=](std::string_view v) { search->length_penalty = parse_number<double>("--length-penalty", v); }},
       {"--no-early-stopping", false, true, [=](std::string_view) { search->early_stopping = false; }},
       {"--min-length", true, true, [=](std::string_view v) { search->min_length = parse_count("--min-length", v, 0); }},
       {"--max-length", true, true, [=](std::string_view v) { search->max_length = parse_count("--max-length", v, 1); }},
@@ -86,10 +84,8 @@ std::vector<option> table(run_options &o) {
       {"--prefix", true, true, [&o](std::string_view v) { o.prefix = v; }},
       {"--prefixes", false, true, [=](std::string_view) { search->line_prefixes = true; }},
       {"--count-prefix", false, true, [=](std::string_view) { search->prefix_counts = true; }},
-      {"--repetition-penalty", true, true,
-       [=](std::string_view v) { search->repetition_penalty = parse_number<double>("--repetition-penalty", v); }},
-      {"--no-repeat-ngram", true, true,
-       [=](std::string_view v) { search->no_repeat_ngram = parse_count("--no-repeat-ngram", v, 1); }},
+      {"--repetition-penalty", true, true, [=](std::string_view v) { search->repetition_penalty = parse_number<double>("--repetition-penalty", v); }},
+      {"--no-repeat-ngram", true, true, [=](std::string_view v) { search->no_repeat_ngram = parse_count("--no-repeat-ngram", v, 1); }},
       {"--sample", false, true, [=](std::string_view) { search->samples = true; }},
       {"--temperature", true, true, [=](std::string_view v) { search->sample.temperature = parse_number<double>("--temperature", v); }},
       {"--top-k", true, true, [=](std::string_view v) { search->sample.top_k = parse_count("--top-k", v, 1); }},
@@ -102,8 +98,7 @@ std::vector<option> table(run_options &o) {
          search->alternatives = o.numbered = true;
        }},
       {"--alignments", false, true, [=](std::string_view) { search->alignments = true; }},
-      {"--coverage-penalty", true, true,
-       [=](std::string_view v) { search->coverage_penalty = parse_number<double>("--coverage-penalty", v); }},
+      {"--coverage-penalty", true, true, [=](std::string_view v) { search->coverage_penalty = parse_number<double>("--coverage-penalty", v); }},
       {"--score", false, true, [search, &o](std::string_view) { search->line_targets = o.only_scores = true; }},
       {"--scores", false, true, [&o](std::string_view) { o.numbered = true; }},
       {"--ids", false, false, [&o](std::string_view) { o.ids = true; }},
@@ -214,7 +209,8 @@ void parse_options(int argc, char **argv, const model &m, run_options &o) {
   if (!beam_given)
     o.search.beam = o.search.best;
   if (o.stream && (o.json || o.numbered || o.search.beam > 1 || o.search.alignments))
-    fail(status::invalid_argument, "--stream shows one result as it comes: not with --beam, --n-best, --alternatives, --scores, --alignments or --json");
+    fail(status::invalid_argument,
+         "--stream shows one result as it comes: not with --beam, --n-best, --alternatives, --scores, --alignments or --json");
   o.search.suppress = o.suppress;
   o.search.ends = o.ends;
   o.search.scores = o.numbered || o.json;
@@ -236,8 +232,9 @@ static void append_predictions(std::string &text, const model &m) {
   arena_plan plan;
   predict_layout layout(m, plan);
   if (!m.header().predict.labels)
-    append(text, "  --json               an object for each line: {\"line\": 1, \"results\": [{\"values\": %s}]},\n"
-                 "                       with as many digits as each f32 is read back from, and null for what JSON has no number for,\n",
+    append(text,
+           "  --json               an object for each line: {\"line\": 1, \"results\": [{\"values\": %s}]},\n"
+           "                       with as many digits as each f32 is read back from, and null for what JSON has no number for,\n",
            layout.by_token ? "[[0.5, -2, ...], ...]" : "[0.5, -2, ...]");
   else if (layout.by_token)
     append(text, "  --scores             print line-number<TAB>scores<TAB>labels: of each label the softmax of what the model gives its token,\n"
@@ -245,10 +242,11 @@ static void append_predictions(std::string &text, const model &m) {
                  "  --json               an object for each line:\n"
                  "                       {\"line\": 1, \"results\": [{\"labels\": [\"...\", ...], \"scores\": [0.9, ...]}]},\n");
   else
-    append(text, "  --scores             print line-number<TAB>score<TAB>label: the score is the softmax of what the model gives, which is the\n"
-                 "                       label's probability if that is logits\n"
-                 "  --n-best N           print the N most likely labels of each line in that form (at most %lld)\n"
-                 "  --json               an object for each line: {\"line\": 1, \"results\": [{\"label\": \"...\", \"score\": 0.9}, ...]},\n",
+    append(text,
+           "  --scores             print line-number<TAB>score<TAB>label: the score is the softmax of what the model gives, which is the\n"
+           "                       label's probability if that is logits\n"
+           "  --n-best N           print the N most likely labels of each line in that form (at most %lld)\n"
+           "  --json               an object for each line: {\"line\": 1, \"results\": [{\"label\": \"...\", \"score\": 0.9}, ...]},\n",
            static_cast<long long>(layout.width));
   if (layout.by_token && m.header().text.between_count)
     append(text, "                       of two texts with \"first\": how many tokens of the line are of the first one,\n");
@@ -270,8 +268,10 @@ std::string help_text(const char *program, const model &m) {
     append(text, "Reads FILE (standard input without one) and prints a result for each line, in order.\n");
   else
     append(text, "Reads FILE (standard input without one) and prints a prediction for each line, in order.\n");
-  append(text, "A line that cannot be read, or has more than %zu bytes, gives an empty line and a message; the exit status is then 1.\n"
-               "It is 2 if the options are wrong, and 1 if this file or machine cannot do what they ask for.\n\n", kMaxLineBytes);
+  append(text,
+         "A line that cannot be read, or has more than %zu bytes, gives an empty line and a message; the exit status is then 1.\n"
+         "It is 2 if the options are wrong, and 1 if this file or machine cannot do what they ask for.\n\n",
+         kMaxLineBytes);
   if (g.present) {
     append(text,
            "  --beam K             search with K beams (default 1: greedy; at most %lld)\n"
@@ -295,38 +295,36 @@ std::string help_text(const char *program, const model &m) {
            g.min_length, static_cast<long long>(g.target));
   }
   if (g.align >= 0)
-    append(text,
-           "  --alignments         behind each text a tab and, for each of its tokens, SOURCE-TOKEN: the numbers of the token that\n"
-           "                       it looks at most and its own (characters, words or pieces), from 0; none where that is one which is put\n"
-           "                       around the text; with --json \"alignment\": [[source, token], ...]\n"
-           "  --coverage-penalty B\n"
-           "                       score + B * (sum over source tokens of log(min(1, how much all tokens together look at it)))\n");
+    append(text, "  --alignments         behind each text a tab and, for each of its tokens, SOURCE-TOKEN: the numbers of the token that\n"
+                 "                       it looks at most and its own (characters, words or pieces), from 0; none where that is one which is put\n"
+                 "                       around the text; with --json \"alignment\": [[source, token], ...]\n"
+                 "  --coverage-penalty B\n"
+                 "                       score + B * (sum over source tokens of log(min(1, how much all tokens together look at it)))\n");
   if (g.present) {
     if (!prompts)
-      append(text,
-             "  --shortlist FILE     lines of source<TAB>target target ...: choose only targets of a line's source tokens, of\n"
-             "                       lines with nothing before the tab, and the end\n"
-             "  --prefix TEXT        what the decoder is given first, in target tokens: results go on from there and do not hold it\n"
-             "  --prefixes           lines are text<TAB>prefix\n"
-             "  --count-prefix       the length penalty counts its tokens, as where other programs force them on a result\n");
-    append(text,
-           "  --repetition-penalty P\n"
-           "                       logits of tokens that the decoder has read are divided by P, or multiplied if negative\n"
-           "  --no-repeat-ngram N  no N tokens that it reads stand behind each other twice\n"
-           "  --sample             draw results, as many as beams, instead of searching for the most probable; the best\n"
-           "                       scored come first\n"
-           "  --temperature T      draw with probabilities p^(1/T) (default 1)\n"
-           "  --top-k K            among the K most probable tokens\n"
-           "  --top-p P            among the most probable that have together the share P of all probability\n"
-           "  --min-p P            among those that are at least P times as probable as the most probable one\n"
-           "  --seed N             other numbers draw other results (default 0)\n"
-           "  --stream             print a line's result as it comes, one line after the other\n");
+      append(text, "  --shortlist FILE     lines of source<TAB>target target ...: choose only targets of a line's source tokens, of\n"
+                   "                       lines with nothing before the tab, and the end\n"
+                   "  --prefix TEXT        what the decoder is given first, in target tokens: results go on from there and do not hold it\n"
+                   "  --prefixes           lines are text<TAB>prefix\n"
+                   "  --count-prefix       the length penalty counts its tokens, as where other programs force them on a result\n");
+    append(text, "  --repetition-penalty P\n"
+                 "                       logits of tokens that the decoder has read are divided by P, or multiplied if negative\n"
+                 "  --no-repeat-ngram N  no N tokens that it reads stand behind each other twice\n"
+                 "  --sample             draw results, as many as beams, instead of searching for the most probable; the best\n"
+                 "                       scored come first\n"
+                 "  --temperature T      draw with probabilities p^(1/T) (default 1)\n"
+                 "  --top-k K            among the K most probable tokens\n"
+                 "  --top-p P            among the most probable that have together the share P of all probability\n"
+                 "  --min-p P            among those that are at least P times as probable as the most probable one\n"
+                 "  --seed N             other numbers draw other results (default 0)\n"
+                 "  --stream             print a line's result as it comes, one line after the other\n");
   }
   append(text, "  --ids                read and write token ids (the default without a vocabulary or subwords); ids that are read are all of the\n"
                "                       model's input: the prefix and suffix that text gets are not added\n");
   if (!prompts)
-    append(text, "  --truncate           of lines with more than %lld tokens, leave out the text's last ones%s, and say at the end\n"
-                 "                       on standard error how many lines were cut; not of ids\n",
+    append(text,
+           "  --truncate           of lines with more than %lld tokens, leave out the text's last ones%s, and say at the end\n"
+           "                       on standard error how many lines were cut; not of ids\n",
            static_cast<long long>(g.source), m.header().text.between_count ? ", of two texts those of the longer" : "");
   if (g.present)
     append(text, "  --json               an object for each line: {\"line\": 1, \"results\": [{\"text\": \"...\", \"score\": -0.5}, ...]},\n");
@@ -337,12 +335,11 @@ std::string help_text(const char *program, const model &m) {
   if (g.batch > 0)
     append(text, "  --batch N            lines at once, at most %lld (default: as many as are worth it); results do not depend on it\n",
            static_cast<long long>(g.batch));
-  append(text,
-         "  --isa NAME           baseline, avx2 or avx512; avx2_vnni, avx512_vnni or avx512_bf16 of a model that has a use for it\n"
-         "                       (default: the best that this CPU has)\n"
-         "  --device NAME        cpu, cuda, emulator or best (the default: cuda where there is a GPU and code for it, else cpu)\n"
-         "  --limits             print the model's limits and how much memory it needs at most, a shortlist's aside\n"
-         "  --help, --version\n");
+  append(text, "  --isa NAME           baseline, avx2 or avx512; avx2_vnni, avx512_vnni or avx512_bf16 of a model that has a use for it\n"
+               "                       (default: the best that this CPU has)\n"
+               "  --device NAME        cpu, cuda, emulator or best (the default: cuda where there is a GPU and code for it, else cpu)\n"
+               "  --limits             print the model's limits and how much memory it needs at most, a shortlist's aside\n"
+               "  --help, --version\n");
   return text;
 }
 

@@ -36,9 +36,7 @@ public:
   text_codec(const model &m, bool ids);
 
   // How many tokens a line may need room for; only a line with more subwords than bytes needs more.
-  size_t room(std::string_view line) const {
-    return room(source_, line, between() ? 2 : 1) + prefix() + between() + suffix();
-  }
+  size_t room(std::string_view line) const { return room(source_, line, between() ? 2 : 1) + prefix() + between() + suffix(); }
   size_t target_room(std::string_view line) const { return room(target_, line, 1); }
   // Tokens that encode() puts before and after the line's own.
   size_t prefix() const { return source_.ids ? 0 : text_.prefix_count; }

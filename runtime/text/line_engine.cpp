@@ -38,9 +38,7 @@ public:
       aligned.push_back(is_source ? static_cast<int32_t>(best - before) : -1);
     }
   }
-  void sentence_failed(int64_t sentence, const char *message) override {
-    results_[engine_.line_of_[sentence]].error = message;
-  }
+  void sentence_failed(int64_t sentence, const char *message) override { results_[engine_.line_of_[sentence]].error = message; }
 
 private:
   const line_engine &engine_;
@@ -68,9 +66,7 @@ public:
     text += own.is_pair() ? "\t" : "";
     append_rows(own.second, own.last);
   }
-  void sentence_failed(int64_t sentence, const char *message) override {
-    results_[engine_.line_of_[sentence]].error = message;
-  }
+  void sentence_failed(int64_t sentence, const char *message) override { results_[engine_.line_of_[sentence]].error = message; }
 
 private:
   // The rows that are the line's own, from `first` to `end` and, of a second text, from `second` to `last`.
@@ -145,8 +141,7 @@ private:
 
 line_engine::line_engine(session &s, text_codec &codec) : session_(s), codec_(codec) {
   if (!s.search() && !s.prediction())
-    fail(status::unsupported, "model '%s' neither generates nor predicts: its entries are called by name",
-         s.get_model().name().c_str());
+    fail(status::unsupported, "model '%s' neither generates nor predicts: its entries are called by name", s.get_model().name().c_str());
 }
 
 std::vector<int32_t> line_engine::encode_prefix(std::string_view text) const {
@@ -200,8 +195,7 @@ std::string line_engine::stream(std::string_view line, const search_options &opt
   return results[0].error;
 }
 
-void line_engine::run(const std::vector<std::string_view> &lines, const search_options &options,
-                      std::vector<line_result> &results) {
+void line_engine::run(const std::vector<std::string_view> &lines, const search_options &options, std::vector<line_result> &results) {
   results.resize(lines.size());
   search_options line_options = options;
   line_options.line_prefixes &= session_.search() != nullptr;

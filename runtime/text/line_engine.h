@@ -39,8 +39,7 @@ public:
   std::string stream(std::string_view line, const search_options &options, const std::function<void(std::string_view)> &write);
 
   // Fills results[i] for each line. A model that predicts has one result a line, and no score.
-  void run(const std::vector<std::string_view> &lines, const search_options &options,
-           std::vector<line_result> &results);
+  void run(const std::vector<std::string_view> &lines, const search_options &options, std::vector<line_result> &results);
 
   // How many lines have been cut (search_options::truncates_lines).
   int64_t truncated_lines() const { return truncated_lines_; }

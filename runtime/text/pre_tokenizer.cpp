@@ -52,14 +52,10 @@ public:
   }
 
   // Punctuation is a word by itself.
-  size_t bert() const {
-    return unicode_.classes(first_) & kPunctuation ? at_ + first_.size : without(kSpace | kPunctuation, at_);
-  }
+  size_t bert() const { return unicode_.classes(first_) & kPunctuation ? at_ + first_.size : without(kSpace | kPunctuation, at_); }
 
   // \w+|[^\w\s]+
-  size_t run() const {
-    return unicode_.classes(first_) & kWord ? unicode_.skip(text_, at_, kWord) : without(kSpace | kWord, at_);
-  }
+  size_t run() const { return unicode_.classes(first_) & kWord ? unicode_.skip(text_, at_, kWord) : without(kSpace | kWord, at_); }
 
   // The end of the run of code points that are in none of these classes.
   size_t without(uint16_t classes, size_t at) const {

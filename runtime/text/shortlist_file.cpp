@@ -44,7 +44,8 @@ class table_reader {
 public:
   table_reader(const model &m, const std::string &path, bool ids)
       : path_(path), source_(m, true, ids), target_(m, false, ids, &source_), source_size_(source_size(m, *source_.vocab)),
-        target_size_(m.entries()[static_cast<size_t>(m.header().generate.step)].outputs[static_cast<size_t>(m.header().generate.logits_output)].dim[2]) {}
+        target_size_(
+            m.entries()[static_cast<size_t>(m.header().generate.step)].outputs[static_cast<size_t>(m.header().generate.logits_output)].dim[2]) {}
 
   std::unique_ptr<shortlist> read() {
     std::string text = read_text(path_);

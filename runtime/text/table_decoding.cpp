@@ -73,8 +73,17 @@ void table_tokenizer::decode_parts(std::span<const int32_t> ids, std::string &by
       part.insert(0, " ");
     first = false;
     if (table_.has(XF_TOKENIZER_CLEANS_UP))
-      for (auto [from, to] : {std::pair(" .", "."), {" ?", "?"}, {" !", "!"}, {" ,", ","}, {" ' ", "'"}, {" n't", "n't"}, {" 'm", "'m"},
-                              {" do not", " don't"}, {" 's", "'s"}, {" 've", "'ve"}, {" 're", "'re"}})
+      for (auto [from, to] : {std::pair(" .", "."),
+                              {" ?", "?"},
+                              {" !", "!"},
+                              {" ,", ","},
+                              {" ' ", "'"},
+                              {" n't", "n't"},
+                              {" 'm", "'m"},
+                              {" do not", " don't"},
+                              {" 's", "'s"},
+                              {" 've", "'ve"},
+                              {" 're", "'re"}})
         replace_all(part, from, to);
     bytes += part;
   });

@@ -1,6 +1,6 @@
 // What a plan tells kernels, seen by kernels that only write it down.
-#include "compiler/Conversion/XfToLLVM/MemoryPlan.h"
 #include "compiler/Conversion/XfToLLVM/Plan.h"
+#include "compiler/Conversion/XfToLLVM/MemoryPlan.h"
 #include "compiler/Target/CodeBuilder.h"
 #include "test/Target/CPU/KernelHarness.h"
 

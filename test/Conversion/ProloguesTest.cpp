@@ -14,7 +14,8 @@ namespace {
 const std::string kType = "tensor<?x16xf32, #rows>";
 
 std::string row(const std::string &name, const std::string &x) {
-  return name + " = xf.row(" + x + ") maps [[0, 1]] : (" + kType + ") -> " + kType + " {\n^bb0(%r: tensor<16xf32>):\nxf.yield %r : tensor<16xf32>\n}\n";
+  return name + " = xf.row(" + x + ") maps [[0, 1]] : (" + kType + ") -> " + kType +
+         " {\n^bb0(%r: tensor<16xf32>):\nxf.yield %r : tensor<16xf32>\n}\n";
 }
 
 std::string product(const std::string &name, const std::string &x) {
@@ -23,8 +24,8 @@ std::string product(const std::string &name, const std::string &x) {
 }
 
 std::string product(const std::string &name, const std::string &x, const std::string &extra) {
-  return name + " = xf.contract " + x + ", %w extras(" + extra + ") maps [[0, 1]] : " + kType + ", tensor<16x16xf32> extras(" + kType + ") -> " + kType +
-         " {\n^bb0(%s: f32, %e: f32):\nxf.yield %s : f32\n}\n";
+  return name + " = xf.contract " + x + ", %w extras(" + extra + ") maps [[0, 1]] : " + kType + ", tensor<16x16xf32> extras(" + kType + ") -> " +
+         kType + " {\n^bb0(%s: f32, %e: f32):\nxf.yield %s : f32\n}\n";
 }
 
 /// The pairs' places: numbers of row ops and of products, each in their order.

@@ -14,20 +14,32 @@
 
 /// Changes a description in one to four places: a piece is taken out, doubled, moved, or replaced by a token.
 static std::string mutate(const std::string &text, std::mt19937 &random) {
-  static const char *tokens[] = {"(", ")", "[", "]", "{", "}", ",", ":", "=", "->", "..", "@", "^", "/", "*", "-", "!", "&", "0", "1", "-1",
-                                 "1000000000000000000", "none", "x", "d", "T", "\"", "if", "for", "then", "else", "table", "mask", "scan",
-                                 "state", "yield", "return", "param", "entry", "attend", "positions", "inf", "2.5", ".T", "\n", ";", "as"};
+  static const char *tokens[] = {"(",    ")",     "[",     "]",      "{",     "}",     ",",      ":",         "=",    "->",    "..",
+                                 "@",    "^",     "/",     "*",      "-",     "!",     "&",      "0",         "1",    "-1",    "1000000000000000000",
+                                 "none", "x",     "d",     "T",      "\"",    "if",    "for",    "then",      "else", "table", "mask",
+                                 "scan", "state", "yield", "return", "param", "entry", "attend", "positions", "inf",  "2.5",   ".T",
+                                 "\n",   ";",     "as"};
   std::string changed = text;
   auto at = [&](size_t end) { return end == 0 ? 0 : random() % end; };
   for (unsigned i = 0, count = 1 + random() % 4; i < count; ++i) {
     size_t pos = at(changed.size()), size = std::min<size_t>(changed.size() - pos, 1 + at(12));
     std::string piece = changed.substr(pos, size);
     switch (random() % 5) {
-    case 0: changed.erase(pos, size); break;
-    case 1: changed.insert(pos, piece); break;
-    case 2: changed.insert(at(changed.size()), piece); break;
-    case 3: changed.replace(pos, size, tokens[at(std::size(tokens))]); break;
-    default: changed.insert(pos, tokens[at(std::size(tokens))]); break;
+    case 0:
+      changed.erase(pos, size);
+      break;
+    case 1:
+      changed.insert(pos, piece);
+      break;
+    case 2:
+      changed.insert(at(changed.size()), piece);
+      break;
+    case 3:
+      changed.replace(pos, size, tokens[at(std::size(tokens))]);
+      break;
+    default:
+      changed.insert(pos, tokens[at(std::size(tokens))]);
+      break;
     }
   }
   return changed;

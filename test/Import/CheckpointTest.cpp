@@ -22,8 +22,7 @@ protected:
   std::string path = testing::TempDir() + "xf-checkpoint-" + std::to_string(getpid()) + ".safetensors";
   ~CheckpointTest() override { std::filesystem::remove(path); }
 
-  llvm::Expected<std::unique_ptr<Checkpoint>> open(mlir::ModuleOp module, const TensorMap &tensors,
-                                                   std::vector<std::string> ignore = {}) {
+  llvm::Expected<std::unique_ptr<Checkpoint>> open(mlir::ModuleOp module, const TensorMap &tensors, std::vector<std::string> ignore = {}) {
     if (llvm::Error error = writeSafetensors(path, tensors))
       return std::move(error);
     return Checkpoint::open({path}, module, ignore);
@@ -43,8 +42,8 @@ TensorMap layerTensors() {
   TensorMap tensors{{"bias", Tensor::ofFloats({2}, {1, 2})}};
   for (int i = 0; i < 2; ++i)
     for (int j = 0; j < 2; ++j)
-      tensors["layers." + std::to_string(i) + ".heads." + std::to_string(j) + ".weight"] =
-          Tensor::ofFloats({2, 3}, std::vector<double>(6, 10 * i + j));
+      tensors["layers." + std::to_string(i) + ".heads." + std::to_string(j) + ".weight"] = Tensor::ofFloats({2, 3},
+                                                                                                            std::vector<double>(6, 10 * i + j));
   return tensors;
 }
 
@@ -246,7 +245,8 @@ TEST_F(CheckpointTest, ReadsSeveralFiles) {
   write(first, second);
   // The index says which of both counts.
   for (auto [file, want] : {std::pair(other, 1.f), std::pair(path, 5.f)}) {
-    std::ofstream(index) << R"({"weight_map": {"layers.0.heads.0.weight": ")" + name(path) + R"(", "extra": ")" + name(other) + R"(", "bias": ")" + name(file) + R"("}})";
+    std::ofstream(index) << R"({"weight_map": {"layers.0.heads.0.weight": ")" + name(path) + R"(", "extra": ")" + name(other) + R"(", "bias": ")" +
+                                name(file) + R"("}})";
     auto checkpoint = Checkpoint::open({index}, *module);
     ASSERT_TRUE(bool(checkpoint)) << llvm::toString(checkpoint.takeError());
     float value = 0;
@@ -290,8 +290,7 @@ TEST_F(CheckpointTest, ComputesOrTakesTables) {
   std::vector<float> first(stored.begin(), stored.begin() + 8);
   EXPECT_EQ(readWith({{"encoder.pe", Tensor::ofFloats({1, 5, 2}, stored)}}), first);
   EXPECT_EQ(readWith({{"encoder.pe", Tensor::ofFloats({5, 1, 2}, stored)}}), first);
-  EXPECT_HAS(errorOf(*module, {{"encoder.pe", Tensor::ofFloats({3, 2}, std::vector<double>(6))}}),
-             "has shape [3, 2], but the model needs [4, 2]");
+  EXPECT_HAS(errorOf(*module, {{"encoder.pe", Tensor::ofFloats({3, 2}, std::vector<double>(6))}}), "has shape [3, 2], but the model needs [4, 2]");
   EXPECT_HAS(errorOf(*module, {{"encoder.pe", Tensor::ofFloats({2, 5}, stored)}}), "has shape [2, 5]");
 }
 

@@ -35,8 +35,11 @@ Tensor floats(std::vector<double> v) { return Tensor::ofFloats({int64_t(v.size()
 
 TEST(Golden, RunsEntriesAsDataComes) {
   Twice engine;
-  auto report = runGolden(engine, TensorMap{{"in.src", ints({1, 2})}, {"in.tgt", ints({10, 20})}, {"out.memory", floats({2, 4})},
-                                   {"out.logits", floats({12, 24})}, {"out.greedy", Tensor::ofInts({1, 2}, {1, 1})}});
+  auto report = runGolden(engine, TensorMap{{"in.src", ints({1, 2})},
+                                            {"in.tgt", ints({10, 20})},
+                                            {"out.memory", floats({2, 4})},
+                                            {"out.logits", floats({12, 24})},
+                                            {"out.greedy", Tensor::ofInts({1, 2}, {1, 1})}});
   ASSERT_TRUE(bool(report));
   EXPECT_TRUE(report->passed()) << report->format();
   EXPECT_EQ(engine.calls, (std::vector<std::string>{"encode", "decode"}));
@@ -45,8 +48,11 @@ TEST(Golden, RunsEntriesAsDataComes) {
 
 TEST(Golden, GivenInputsWin) {
   Twice engine;
-  auto report = runGolden(engine, TensorMap{{"in.src", ints({1, 2})}, {"in.memory", floats({100, 100})}, {"in.tgt", ints({1, 1})},
-                                   {"out.memory", floats({2, 4})}, {"out.logits", floats({101, 101})}});
+  auto report = runGolden(engine, TensorMap{{"in.src", ints({1, 2})},
+                                            {"in.memory", floats({100, 100})},
+                                            {"in.tgt", ints({1, 1})},
+                                            {"out.memory", floats({2, 4})},
+                                            {"out.logits", floats({101, 101})}});
   ASSERT_TRUE(bool(report));
   EXPECT_TRUE(report->passed()) << report->format();
 }
@@ -85,9 +91,7 @@ TEST(Golden, LendsInputsAndCopiesNone) {
 TEST(Golden, LeadingDimensionsMayBeLeftOut) {
   /// y = x, of rank 3.
   struct Same : Engine {
-    std::vector<Entry> entries() override {
-      return {{"apply", {{"x", Tensor::Kind::Float, 3}}, {{"y", Tensor::Kind::Float, 3}}}};
-    }
+    std::vector<Entry> entries() override { return {{"apply", {{"x", Tensor::Kind::Float, 3}}, {{"y", Tensor::Kind::Float, 3}}}}; }
     llvm::Expected<TensorMap> run(llvm::StringRef, const TensorMap &inputs) override {
       EXPECT_EQ(inputs.at("x").shape.size(), 3u);
       return TensorMap{{"y", inputs.at("x")}};
@@ -108,8 +112,10 @@ TEST(Golden, LeadingDimensionsMayBeLeftOut) {
 
 TEST(Golden, EverythingMustBeUsed) {
   Twice engine;
-  auto report = runGolden(engine, TensorMap{{"in.src", ints({1, 2})}, {"in.other", ints({1})}, {"out.memory", floats({2, 4})},
-                                   {"out.logits", floats({1, 1})}, {"stray", ints({1})}});
+  auto report = runGolden(
+      engine,
+      TensorMap{
+          {"in.src", ints({1, 2})}, {"in.other", ints({1})}, {"out.memory", floats({2, 4})}, {"out.logits", floats({1, 1})}, {"stray", ints({1})}});
   ASSERT_TRUE(bool(report));
   EXPECT_FALSE(report->passed());
   EXPECT_HAS(report->format(), "in.other is not an input");

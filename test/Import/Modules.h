@@ -9,9 +9,7 @@
 struct Modules {
   mlir::MLIRContext context;
   Modules() { context.loadDialect<mlir::xf::XfDialect, mlir::arith::ArithDialect, mlir::math::MathDialect>(); }
-  mlir::OwningOpRef<mlir::ModuleOp> parse(llvm::StringRef text) {
-    return mlir::parseSourceString<mlir::ModuleOp>(text, &context);
-  }
+  mlir::OwningOpRef<mlir::ModuleOp> parse(llvm::StringRef text) { return mlir::parseSourceString<mlir::ModuleOp>(text, &context); }
 };
 
 #endif // XF_TEST_IMPORT_MODULES_H

@@ -117,8 +117,15 @@ TEST_P(NpzMethods, ReadsPiecesInAnyOrder) {
   std::string bytes = makeLarge(GetParam());
   auto file = open(bytes);
   ASSERT_TRUE(bool(file)) << llvm::toString(file.takeError());
-  for (auto [name, first, count] : {std::tuple("a", 0, 10), {"a", 10, 20}, {"a", 70'000, 5}, {"b", 3, 1}, {"a", 70'005, 29'995},
-                                    {"b", 0, 100'000}, {"b", 99'999, 1}, {"a", 5, 99'995}, {"a", 100'000, 0}})
+  for (auto [name, first, count] : {std::tuple("a", 0, 10),
+                                    {"a", 10, 20},
+                                    {"a", 70'000, 5},
+                                    {"b", 3, 1},
+                                    {"a", 70'005, 29'995},
+                                    {"b", 0, 100'000},
+                                    {"b", 99'999, 1},
+                                    {"a", 5, 99'995},
+                                    {"a", 100'000, 0}})
     EXPECT_TRUE(readsRight(**file, name, first, count));
 }
 
@@ -159,9 +166,8 @@ void expectUnharmed(const std::string &damaged, const std::vector<Tensor> &tenso
       llvm::consumeError(tensor.takeError());
       continue;
     }
-    EXPECT_TRUE(llvm::any_of(tensors, [&](const Tensor &t) {
-      return t.shape == tensor->shape && t.floats == tensor->floats && t.ints == tensor->ints;
-    }));
+    EXPECT_TRUE(
+        llvm::any_of(tensors, [&](const Tensor &t) { return t.shape == tensor->shape && t.floats == tensor->floats && t.ints == tensor->ints; }));
   }
 }
 
@@ -208,13 +214,15 @@ TEST(Npz, NamesWhatIsWrongWithAHeader) {
     ones += ", 1";
   EXPECT_EQ(shapeError("(" + ones + ")"), "");
   EXPECT_HAS(shapeError("(" + ones + ", 1)"), "tensor 'a' has a .npy header that does not describe an array");
-  for (const char *shape : {"(2)", "2", "[2]", "(-2,)", "(+2,)", "(2.0,)", "(2L,)", "(,)", "(1 2)", "(2,,)", "(2", "(0x2,)", "(9223372036854775808,)"})
+  for (const char *shape :
+       {"(2)", "2", "[2]", "(-2,)", "(+2,)", "(2.0,)", "(2L,)", "(,)", "(1 2)", "(2,,)", "(2", "(0x2,)", "(9223372036854775808,)"})
     EXPECT_HAS(shapeError(shape), "tensor 'a' has a .npy header that does not describe an array");
-  for (const char *header : {"", "{", "{}", "[]", "{'descr': '<f4', 'shape': (2,)}", "{'descr': '<f4' 'fortran_order': False, 'shape': (2,)}",
-                             "{'descr': '<f4', 'fortran_order': False, 'shape': (2,)} x", "{'descr': '<f4, 'fortran_order': False, 'shape': (2,)}",
-                             "{'descr': '<f4', 'fortran_order': 0, 'shape': (2,)}", "{,'descr': '<f4', 'fortran_order': False, 'shape': (2,)}",
-                             "{'descr': '<f4', 'descr': '<f4', 'fortran_order': False, 'shape': (2,)}", "{'descr': '<f4",
-                             "{'descr': '<f4', 'fortran_order': False, 'shape': (2,), 'more': 1}", "{'descr': '<f4', 'fortran_order': Falsehood, 'shape': (2,)}"})
+  for (const char *header :
+       {"", "{", "{}", "[]", "{'descr': '<f4', 'shape': (2,)}", "{'descr': '<f4' 'fortran_order': False, 'shape': (2,)}",
+        "{'descr': '<f4', 'fortran_order': False, 'shape': (2,)} x", "{'descr': '<f4, 'fortran_order': False, 'shape': (2,)}",
+        "{'descr': '<f4', 'fortran_order': 0, 'shape': (2,)}", "{,'descr': '<f4', 'fortran_order': False, 'shape': (2,)}",
+        "{'descr': '<f4', 'descr': '<f4', 'fortran_order': False, 'shape': (2,)}", "{'descr': '<f4",
+        "{'descr': '<f4', 'fortran_order': False, 'shape': (2,), 'more': 1}", "{'descr': '<f4', 'fortran_order': Falsehood, 'shape': (2,)}"})
     EXPECT_HAS(errorOf(makeNpy(header, "12345678")), "does not describe an array");
 
   EXPECT_HAS(errorOf(""), "tensor 'a' is no array of NumPy's");
@@ -235,8 +243,12 @@ std::string replaced(std::string bytes, const std::string &from, const std::stri
 
 TEST(Npz, ListsWhatCannotBeRead) {
   std::string npy = makeNpy("<f4", "(2,)", bytesOf<float>({1, 2}));
-  std::string bytes = makeZip({{"folder/", ""}, {"names.npy", makeNpy("<U5", "(3, 1)", std::string(60, '\0'))}, {"a.npy", npy},
-                               {"folder/config.json", "{}"}, {"b.npy", "oh"}, {"last.npy", npy}});
+  std::string bytes = makeZip({{"folder/", ""},
+                               {"names.npy", makeNpy("<U5", "(3, 1)", std::string(60, '\0'))},
+                               {"a.npy", npy},
+                               {"folder/config.json", "{}"},
+                               {"b.npy", "oh"},
+                               {"last.npy", npy}});
   auto file = open(bytes);
   ASSERT_TRUE(bool(file)) << llvm::toString(file.takeError());
   ASSERT_EQ((*file)->getTensors().size(), 5u);
@@ -284,8 +296,19 @@ void expectTransposed(const char *type, const std::vector<int64_t> &shape, int m
 
 TEST_P(NpzMethods, ReadsColumnsAsRows) {
   EXPECT_EQ(columnMajor<uint8_t>({2, 3}, {1, 2, 3, 4, 5, 6}), "\1\4\2\5\3\6");
-  for (const std::vector<int64_t> &shape : std::vector<std::vector<int64_t>>{
-           {2, 3}, {33, 70}, {64, 32}, {1, 5, 4}, {5, 1, 4}, {5, 4, 1}, {3, 4, 5}, {2, 3, 4, 5}, {40, 2, 1, 3, 2, 35}, {2, 2, 2, 2, 2, 2, 2}, {7}, {}, {3, 0, 2}}) {
+  for (const std::vector<int64_t> &shape : std::vector<std::vector<int64_t>>{{2, 3},
+                                                                             {33, 70},
+                                                                             {64, 32},
+                                                                             {1, 5, 4},
+                                                                             {5, 1, 4},
+                                                                             {5, 4, 1},
+                                                                             {3, 4, 5},
+                                                                             {2, 3, 4, 5},
+                                                                             {40, 2, 1, 3, 2, 35},
+                                                                             {2, 2, 2, 2, 2, 2, 2},
+                                                                             {7},
+                                                                             {},
+                                                                             {3, 0, 2}}) {
     expectTransposed<uint8_t>("|u1", shape, GetParam());
     expectTransposed<uint16_t>("<u2", shape, GetParam());
     expectTransposed<uint32_t>("<u4", shape, GetParam());
@@ -313,7 +336,8 @@ TEST_P(NpzMethods, ReadsPiecesOfColumns) {
                               GetParam());
   auto file = open(bytes);
   ASSERT_TRUE(bool(file)) << llvm::toString(file.takeError());
-  for (auto [name, first, count] : {std::tuple("a", 0, 10), {"a", 10, 20}, {"b", 3, 1}, {"a", 70'005, 29'995}, {"b", 0, 100'000}, {"a", 100'000, 0}}) {
+  for (auto [name, first, count] :
+       {std::tuple("a", 0, 10), {"a", 10, 20}, {"b", 3, 1}, {"a", 70'005, 29'995}, {"b", 0, 100'000}, {"a", 100'000, 0}}) {
     EXPECT_TRUE(readsRight(**file, name, first, count));
     (*file)->release(*(*file)->find("a"));
   }
@@ -339,9 +363,8 @@ TEST(Npz, NoticesDamageInColumns) {
 TEST(Npz, NamesMembersThatAreNotRead) {
   std::string npy = makeNpy("<f4", "(2,)", "12345678");
   EXPECT_HAS(errorOf(open(replaced(makeZip({{"a.npy", npy}, {"b.npy", npy}}), "b.npy", "a.npy"))), "test.npz: tensor 'a' is there twice");
-  std::string encrypted = makeZip({{"a.npy", npy}}, ZIP_CM_STORE, [](zip_t *archive) {
-    EXPECT_EQ(zip_file_set_encryption(archive, 0, ZIP_EM_TRAD_PKWARE, "secret"), 0);
-  });
+  std::string encrypted = makeZip({{"a.npy", npy}}, ZIP_CM_STORE,
+                                  [](zip_t *archive) { EXPECT_EQ(zip_file_set_encryption(archive, 0, ZIP_EM_TRAD_PKWARE, "secret"), 0); });
   EXPECT_HAS(errorOf(open(encrypted)), "test.npz: member 'a.npy': No password provided");
   // Method 97 in both of the member's records; the local one has the name behind 30 bytes, the other behind 46.
   std::string method = makeZip({{"a.npy", npy}});
@@ -406,7 +429,9 @@ TEST_F(OpenTensorFile, GoesByTheBytes) {
   // Pickles, in archives and one behind the other.
   EXPECT_HAS(errorOf(open(makeZip({{"archive/data.pkl", "x"}, {"archive/data/0", "y"}}))), path + ": its pickle has the unknown instruction 0x78");
   EXPECT_HAS(errorOf(open(makeZip({{"data.pkl", "x"}}))), path + ": its pickle has the unknown instruction 0x78");
-  EXPECT_HAS(errorOf(open("\x80\2\x8a\nl\xfc\x9c" "F\xf9 j\xa8P\x19.")), path + ": its pickle ends in the middle");
+  EXPECT_HAS(errorOf(open("\x80\2\x8a\nl\xfc\x9c"
+                          "F\xf9 j\xa8P\x19.")),
+             path + ": its pickle ends in the middle");
   EXPECT_HAS(errorOf(open(std::string("\x80\4\x95\x10\0\0\0\0\0\0\0}\x94.", 14))), path + ": is a pickle, but not one of torch.save");
 }
 

@@ -116,7 +116,8 @@ TEST(Safetensors, ManyTensors) {
 }
 
 TEST(Safetensors, ListsWhatItCannotRead) {
-  std::string bytes = makeFile(R"({"a":{"dtype":"F8_E4M3","shape":[3],"data_offsets":[0,3]},"b":{"dtype":"U8","shape":[1],"data_offsets":[3,4]}})", "123\4");
+  std::string bytes = makeFile(R"({"a":{"dtype":"F8_E4M3","shape":[3],"data_offsets":[0,3]},"b":{"dtype":"U8","shape":[1],"data_offsets":[3,4]}})",
+                               "123\4");
   auto file = SafetensorsFile::parse("t", bytes);
   ASSERT_TRUE(bool(file)) << llvm::toString(file.takeError());
   EXPECT_EQ(llvm::cantFail((*file)->read(*(*file)->find("b"))).ints, (std::vector<int64_t>{4}));

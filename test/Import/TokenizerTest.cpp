@@ -18,7 +18,7 @@ using nlohmann::json;
 namespace {
 
 json addedToken(int id, const char *content, bool isSpecial) {
-  return {{"id", id},         {"content", content}, {"single_word", false}, {"lstrip", false},
+  return {{"id", id},        {"content", content},  {"single_word", false}, {"lstrip", false},
           {"rstrip", false}, {"normalized", false}, {"special", isSpecial}};
 }
 
@@ -42,7 +42,10 @@ json wordpiece() {
           {"pre_tokenizer", {{"type", "BertPreTokenizer"}}},
           {"decoder", {{"type", "WordPiece"}, {"prefix", "##"}, {"cleanup", true}}},
           {"model",
-           {{"type", "WordPiece"}, {"unk_token", "?"}, {"continuing_subword_prefix", "##"}, {"max_input_chars_per_word", 100},
+           {{"type", "WordPiece"},
+            {"unk_token", "?"},
+            {"continuing_subword_prefix", "##"},
+            {"max_input_chars_per_word", 100},
             {"vocab", {{"?", 0}, {"a", 1}}}}}};
 }
 
@@ -64,7 +67,11 @@ json characters() {
   return {{"normalizer", {{"type", "Sequence"}, {"normalizers", {{{"type", "Prepend"}, {"prepend", "▁"}}, blanks}}}},
           {"decoder", {{"type", "Sequence"}, {"decoders", decoders}}},
           {"model",
-           {{"type", "BPE"}, {"unk_token", "<unk>"}, {"fuse_unk", true}, {"byte_fallback", true}, {"merges", json::array({"▁ a"})},
+           {{"type", "BPE"},
+            {"unk_token", "<unk>"},
+            {"fuse_unk", true},
+            {"byte_fallback", true},
+            {"merges", json::array({"▁ a"})},
             {"vocab", {{"<unk>", 0}, {"<0x41>", 1}, {"▁", 2}, {"a", 3}, {"▁a", 4}}}}}};
 }
 
@@ -129,9 +136,10 @@ std::string affixes(const json &processor) {
 
 TEST(Tokenizer, tellsWhatGoesAroundAText) {
   auto special = [](const char *name) -> json { return {{"SpecialToken", {{"id", name}, {"type_id", 0}}}}; };
-  json text = {{"Sequence", {{"id", "A"}, {"type_id", 0}}}}, tokens = {{"<s>", {{"id", "<s>"}, {"ids", {0}}, {"tokens", {"<s>"}}}},
-                                                                      {"end", {{"id", "end"}, {"ids", {4, 2}}, {"tokens", {"<sep>", "b"}}}}};
-  json around = {{"type", "TemplateProcessing"}, {"single", {special("<s>"), text, special("end")}}, {"pair", json::array()}, {"special_tokens", tokens}};
+  json text = {{"Sequence", {{"id", "A"}, {"type_id", 0}}}},
+       tokens = {{"<s>", {{"id", "<s>"}, {"ids", {0}}, {"tokens", {"<s>"}}}}, {"end", {{"id", "end"}, {"ids", {4, 2}}, {"tokens", {"<sep>", "b"}}}}};
+  json around = {
+      {"type", "TemplateProcessing"}, {"single", {special("<s>"), text, special("end")}}, {"pair", json::array()}, {"special_tokens", tokens}};
   json bytes = {{"type", "ByteLevel"}}, roberta = {{"type", "RobertaProcessing"}, {"sep", {"</s>", 2}}, {"cls", {"<s>", 1}}};
   EXPECT_EQ(affixes(around), "[0][4,2]");
   EXPECT_EQ(affixes(roberta), "[1][2]");
@@ -209,8 +217,7 @@ TEST(Tokenizer, isRefusedWhereItIsNotSupported) {
   EXPECT_EQ(message(bpe(), "/model/dropout", 0.1), "t.json: 'dropout' of the model is not supported");
   EXPECT_EQ(message(bpe(), "/model/dropout", 0.0), "");
   EXPECT_EQ(message(bpe(), "/model/end_of_word_suffix", "</w>"), "t.json: 'end_of_word_suffix' of the model is not supported");
-  EXPECT_EQ(message(bpe(), "/model/byte_fallback", true),
-            "t.json: 'byte_fallback' of the model is not supported with the pre-tokenizer 'ByteLevel'");
+  EXPECT_EQ(message(bpe(), "/model/byte_fallback", true), "t.json: 'byte_fallback' of the model is not supported with the pre-tokenizer 'ByteLevel'");
   EXPECT_EQ(message(bpe(), "/model/new", 1), "t.json: the model has a member 'new' that is not known");
   EXPECT_EQ(message(bpe(), "/model/type", "Other"),
             "t.json: the model 'Other' is not supported (only 'BPE', 'Unigram', 'WordPiece' and 'WordLevel' are)");
@@ -266,7 +273,9 @@ TEST(Tokenizer, isRefusedWhereItsPiecesAreNotSupported) {
   EXPECT_EQ(message(begins, "/normalizer", {{"type", "Strip"}, {"strip_left", false}, {"strip_right", true}}), "");
   auto replaced = [](json pattern) { return json{{"type", "Replace"}, {"pattern", std::move(pattern)}, {"content", "▁"}}; };
   json prepended = {{"type", "Prepend"}, {"prepend", "ab"}};
-  auto normalizers = [](json one, json other) { return json{{"type", "Sequence"}, {"normalizers", json::array({std::move(one), std::move(other)})}}; };
+  auto normalizers = [](json one, json other) {
+    return json{{"type", "Sequence"}, {"normalizers", json::array({std::move(one), std::move(other)})}};
+  };
   for (const json &pattern : {json{{"String", "  "}}, json{{"Regex", " {2,}"}}}) {
     EXPECT_EQ(message(begins, "/normalizer", normalizers(replaced(pattern), prepended)), first);
     EXPECT_EQ(message(begins, "/normalizer", normalizers(prepended, replaced(pattern))), "");
@@ -364,7 +373,10 @@ TEST(Tokenizer, normalisesText) {
   EXPECT_EQ(normalised("\xef\xac\x81\xe1\xba\x9b", "NFKD"), "fis\xcc\x87");
   EXPECT_EQ(normalised("\xef\xbc\xa1\xcc\x88", "NFKC"), "\xc3\x84");
   EXPECT_EQ(normalised("\xc3\x84", "Lowercase"), "\xc3\xa4");
-  EXPECT_EQ(normalised("a\t\x01\xe2\x80\x8b" "b", "Nmt"), "a  b");
+  EXPECT_EQ(normalised("a\t\x01\xe2\x80\x8b"
+                       "b",
+                       "Nmt"),
+            "a  b");
   json bert = {{"type", "BertNormalizer"}, {"clean_text", true}, {"handle_chinese_chars", true}, {"strip_accents", true}, {"lowercase", false}};
   EXPECT_EQ(normalised("\xc3\x84\t\x01\xe4\xb8\xad", bert), "A  \xe4\xb8\xad ");
   EXPECT_EQ(replaced("aaab", {{"String", "aa"}}, "x"), "xab");

@@ -1,6 +1,6 @@
 // Files of torch.save: what is read from them, what is not, and that no damage to one gets past the reader.
-#include "compiler/Import/Error.h"
 #include "compiler/Import/TorchFile.h"
+#include "compiler/Import/Error.h"
 #include "test/Import/ZipFiles.h"
 
 #include <random>
@@ -56,8 +56,9 @@ std::string pickles(const std::string &root, const Members &storages, int elemen
     keys += text(key);
     data += little(int64_t(bytes.size() / elementSize)) + bytes;
   }
-  return pickle("\x8a\nl\xfc\x9c" "F\xf9 j\xa8P\x19") + pickle("M\xe9\3") + pickle(dictionary(text("little_endian") + yes)) + pickle(root) +
-         pickle(keys + "e") + data;
+  return pickle("\x8a\nl\xfc\x9c"
+                "F\xf9 j\xa8P\x19") +
+         pickle("M\xe9\3") + pickle(dictionary(text("little_endian") + yes)) + pickle(root) + pickle(keys + "e") + data;
 }
 
 using File = std::unique_ptr<TorchFile>;
@@ -117,8 +118,8 @@ TEST(TorchFile, ReadsBothFormats) {
 TEST(TorchFile, ReadsPartsOfStoragesInAnyOrder) {
   std::string value = dictionary(text("w") + matrix + text("same") + matrix + text("turned") + tensor(six, 0, {3, 2}, {1, 3}) + text("row") +
                                  tensor(six, 3, {3}, {1}) + text("column") + tensor(six, 1, {2}, {3}) + text("one") + tensor(six, 5, {}, {}) +
-                                 text("cube") + tensor(six, 0, {1, 3, 2}, {9, 1, 3}) + text("none") + tensor(six, 6, {0, 4}, {4, 1}) +
-                                 text("huge") + tensor(six, 6, {1 << 30, 1 << 30, 1 << 30, 0}, {0, 0, 0, 1}));
+                                 text("cube") + tensor(six, 0, {1, 3, 2}, {9, 1, 3}) + text("none") + tensor(six, 6, {0, 4}, {4, 1}) + text("huge") +
+                                 tensor(six, 6, {1 << 30, 1 << 30, 1 << 30, 0}, {0, 0, 0, 1}));
   for (const std::string &bytes : {archive(value), pickles(value, {{"0", sixBytes}})}) {
     auto file = open(bytes);
     ASSERT_TRUE(bool(file)) << llvm::toString(file.takeError());
@@ -176,7 +177,7 @@ TEST(TorchFile, ReadsWhatOtherFunctionsAndProtocolsMake) {
   auto brief = [](const std::string &value) { return "\x8c" + std::string(1, char(value.size())) + value + "\x94"; };
   std::string stackName = brief("torch._utils") + brief("_rebuild_tensor_v2") + "\x93\x94";
   std::string arguments = "((" + brief("storage") + brief("torch") + brief("FloatStorage") + "\x93" + brief("0") + brief("cpu") + "K\6t\x94Q" +
-              std::string("\x8a\0", 2) + "K\2K\3\x86\x8a\1\3\x8b" + std::string("\1\0\0\0\1", 5) + "\x86\x89N";
+                          std::string("\x8a\0", 2) + "K\2K\3\x86\x8a\1\3\x8b" + std::string("\1\0\0\0\1", 5) + "\x86\x89N";
   std::string root = std::string("\x95\0\0\0\0\0\0\0\0", 9) + "}\x94(" + brief("w") + stackName + arguments + "t\x94Ru";
   EXPECT_EQ(errorOfTensor(archive(root)), "");
 }
@@ -226,10 +227,11 @@ TEST(TorchFile, SaysWhyATensorCannotBeRead) {
     EXPECT_EQ(with(dictionary(""), type), "");
     EXPECT_EQ(with(none, type), "");
   }
-  for (const std::string &bad : {rebuilt(""), rebuilt(six + number(0) + numbers({2, 3})), rebuilt(six + number(-1) + numbers({6}) + numbers({1})),
-                                 rebuilt(six + number(0) + numbers({6}) + numbers({1, 1})), rebuilt(six + number(0) + numbers({-6}) + numbers({1})),
-                                 tensor(six, 0, std::vector<int>(65, 1), std::vector<int>(65, 1)), rebuilt(none + number(0) + numbers({6}) + numbers({1})),
-                                 rebuilt(number(1) + "Q" + number(0) + numbers({6}) + numbers({1}))})
+  for (const std::string &bad :
+       {rebuilt(""), rebuilt(six + number(0) + numbers({2, 3})), rebuilt(six + number(-1) + numbers({6}) + numbers({1})),
+        rebuilt(six + number(0) + numbers({6}) + numbers({1, 1})), rebuilt(six + number(0) + numbers({-6}) + numbers({1})),
+        tensor(six, 0, std::vector<int>(65, 1), std::vector<int>(65, 1)), rebuilt(none + number(0) + numbers({6}) + numbers({1})),
+        rebuilt(number(1) + "Q" + number(0) + numbers({6}) + numbers({1}))})
     EXPECT_HAS(problem(bad), "tensor 'w' is not described as PyTorch describes tensors");
 }
 
@@ -249,19 +251,19 @@ TEST(TorchFile, SaysWhatIsWrongWithAFile) {
   std::string old = pickles(good, {{"0", sixBytes}});
   EXPECT_HAS(error(old.substr(0, old.size() - 1)), "test.pt: ends in the middle of storage '0' (is it cut short?)");
   EXPECT_HAS(error(old.substr(0, old.size() - sixBytes.size() - 1)), "ends in the middle of storage '0'");
-  for (auto [instructions, message] : std::vector<std::pair<std::string, std::string>>{
-           {"", "needs a value where there is none"},
-           {"0", "needs a value where there is none"},
-           {"t", "needs a mark where there is none"},
-           {"N(", "needs a value where there is none"},
-           {"h\7", "asks for object 7, which there is not"},
-           {"NNa", "adds elements to what has none"},
-           {"}(Nu", "gives a dictionary a key without a value"},
-           {"cx\ny\n]R", "calls a function with what is no tuple"},
-           {"\xff", "has the unknown instruction 0xff at byte 2"},
-           {"X\5\0", "ends in the middle (is the file cut short?)"},
-           {std::string("\x8d\xff\xff\xff\xff\xff\xff\xff\xff", 9), "ends in the middle"},
-           {"cno line's end", "ends in the middle"}})
+  for (auto [instructions, message] :
+       std::vector<std::pair<std::string, std::string>>{{"", "needs a value where there is none"},
+                                                        {"0", "needs a value where there is none"},
+                                                        {"t", "needs a mark where there is none"},
+                                                        {"N(", "needs a value where there is none"},
+                                                        {"h\7", "asks for object 7, which there is not"},
+                                                        {"NNa", "adds elements to what has none"},
+                                                        {"}(Nu", "gives a dictionary a key without a value"},
+                                                        {"cx\ny\n]R", "calls a function with what is no tuple"},
+                                                        {"\xff", "has the unknown instruction 0xff at byte 2"},
+                                                        {"X\5\0", "ends in the middle (is the file cut short?)"},
+                                                        {std::string("\x8d\xff\xff\xff\xff\xff\xff\xff\xff", 9), "ends in the middle"},
+                                                        {"cno line's end", "ends in the middle"}})
     EXPECT_HAS(error(archive(instructions)), "test.pt: its pickle " + message);
 }
 
@@ -305,11 +307,48 @@ TEST(TorchFile, SurvivesAnyDamage) {
 
 TEST(TorchFile, SurvivesAnyInstructions) {
   // Whole pieces among single instructions, so that some of it comes far.
-  const std::vector<std::string> pieces = {
-      "(", "0", "1", "2", "N", yes, ")", "]", "}", "t", "\x85", "\x86", "\x87", "\x8f", "\x90", "\x91", "a", "e", "s", "u", "R", "b", "Q", "\x81", "\x92", "\x93",
-      "\x94", "q\1", "h\1", "K\2", number(-1), text("w"), text("model"), six, matrix, tuple(""), numbers({2, 3}), emptyOrdered,
-      name("torch._utils", "_rebuild_tensor_v2"), name("torch._utils", "_rebuild_parameter"), name("torch._tensor", "_rebuild_from_type_v2"),
-      name("torch", "Size")};
+  const std::vector<std::string> pieces = {"(",
+                                           "0",
+                                           "1",
+                                           "2",
+                                           "N",
+                                           yes,
+                                           ")",
+                                           "]",
+                                           "}",
+                                           "t",
+                                           "\x85",
+                                           "\x86",
+                                           "\x87",
+                                           "\x8f",
+                                           "\x90",
+                                           "\x91",
+                                           "a",
+                                           "e",
+                                           "s",
+                                           "u",
+                                           "R",
+                                           "b",
+                                           "Q",
+                                           "\x81",
+                                           "\x92",
+                                           "\x93",
+                                           "\x94",
+                                           "q\1",
+                                           "h\1",
+                                           "K\2",
+                                           number(-1),
+                                           text("w"),
+                                           text("model"),
+                                           six,
+                                           matrix,
+                                           tuple(""),
+                                           numbers({2, 3}),
+                                           emptyOrdered,
+                                           name("torch._utils", "_rebuild_tensor_v2"),
+                                           name("torch._utils", "_rebuild_parameter"),
+                                           name("torch._tensor", "_rebuild_from_type_v2"),
+                                           name("torch", "Size")};
   std::minstd_rand random(1);
   int opened = 0;
   for (int i = 0; i < 20000; ++i) {

@@ -1,6 +1,6 @@
 // What is written appears whole or not at all, wherever its path leads.
-#include "compiler/Import/Error.h"
 #include "compiler/Import/WriteFile.h"
+#include "compiler/Import/Error.h"
 
 #include "llvm/Support/raw_ostream.h"
 

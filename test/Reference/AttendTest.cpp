@@ -21,12 +21,12 @@ struct AttendTest : InterpreterTest {
                 p = R"(tensor<?x4x?x?xf32, #xf.dims<"B", "", "Q", "K">>)";
     loadEntry("%q: " + q + " {xf.name = \"q\"}, %k: " + k + " {xf.name = \"k\"}, %v: " + v + " {xf.name = \"v\"}" + extra,
               c + " {xf.name = \"c\"}, " + p + " {xf.name = \"p\"}",
-              "%c, %p = xf.attend %q, %k, %v scale 0.5 fill " + std::string(fill) + " " + regions + " : " + q + ", " + k + ", " + v +
-                  " -> (" + c + ", " + p + ")\nxf.return %c, %p : " + c + ", " + p);
+              "%c, %p = xf.attend %q, %k, %v scale 0.5 fill " + std::string(fill) + " " + regions + " : " + q + ", " + k + ", " + v + " -> (" + c +
+                  ", " + p + ")\nxf.return %c, %p : " + c + ", " + p);
   }
-  void check(TensorMap inputs, llvm::function_ref<bool(int, int, int, int)> allowed,
-             llvm::function_ref<double(int, int, int, int)> bias, double fill,
-             llvm::function_ref<double(int, int, int, double)> function = [](int, int, int, double s) { return s; }) {
+  void check(
+      TensorMap inputs, llvm::function_ref<bool(int, int, int, int)> allowed, llvm::function_ref<double(int, int, int, int)> bias, double fill,
+      llvm::function_ref<double(int, int, int, double)> function = [](int, int, int, double s) { return s; }) {
     inputs.emplace("q", q), inputs.emplace("k", k), inputs.emplace("v", v);
     auto results = run(inputs);
     if (results.empty())
@@ -79,7 +79,8 @@ TEST_F(AttendTest, CausalWithBothFills) {
 }
 
 TEST_F(AttendTest, MaskAndBiasReadTensors) {
-  loadAttend("-1.0e9", R"(mask {
+  loadAttend(
+      "-1.0e9", R"(mask {
       ^bb0(%b: index, %h: index, %i: index, %j: index):
         %ok = xf.at %keep[%b, %j] : tensor<?x?xi1, #xf.dims<"B", "K">>
         xf.yield %ok : i1
@@ -88,10 +89,11 @@ TEST_F(AttendTest, MaskAndBiasReadTensors) {
         %s = xf.at %slope[%h, %i, %j] : tensor<4x?x?xf32, #xf.dims<"", "Q", "K">>
         xf.yield %s : f32
       })",
-             R"(, %keep: tensor<?x?xi1, #xf.dims<"B", "K">> {xf.name = "keep"}, %slope: tensor<4x?x?xf32, #xf.dims<"", "Q", "K">> {xf.name = "slope"})");
+      R"(, %keep: tensor<?x?xi1, #xf.dims<"B", "K">> {xf.name = "keep"}, %slope: tensor<4x?x?xf32, #xf.dims<"", "Q", "K">> {xf.name = "slope"})");
   Tensor slope = wave({4, 3, 5}, 0.9), keep = bools({2, 5}, {1, 1, 0, 1, 0, 0, 1, 1, 1, 1});
-  check({{"keep", keep}, {"slope", slope}}, [&](int b, int, int, int j) { return keep.ints[b * 5 + j] != 0; },
-        [&](int, int h, int i, int j) { return slope.floats[(h * 3 + i) * 5 + j]; }, -1e9);
+  check(
+      {{"keep", keep}, {"slope", slope}}, [&](int b, int, int, int j) { return keep.ints[b * 5 + j] != 0; },
+      [&](int, int h, int i, int j) { return slope.floats[(h * 3 + i) * 5 + j]; }, -1e9);
 }
 
 TEST_F(AttendTest, FunctionsOfTheScoreComeBeforeBiasAndMask) {
@@ -110,8 +112,9 @@ TEST_F(AttendTest, FunctionsOfTheScoreComeBeforeBiasAndMask) {
         %t = math.tanh %p : f32
         xf.yield %t : f32
       })");
-  check({}, [](int, int, int i, int j) { return j <= i; }, [](int, int, int, int j) { return double(j); }, -1e9,
-        [](int h, int i, int j, double s) { return std::tanh(s * (i - j + h)); });
+  check(
+      {}, [](int, int, int i, int j) { return j <= i; }, [](int, int, int, int j) { return double(j); }, -1e9,
+      [](int h, int i, int j, double s) { return std::tanh(s * (i - j + h)); });
 }
 
 TEST_F(AttendTest, FullyMaskedRows) {

@@ -51,10 +51,13 @@ std::string automaton(bool sequenceFirst) {
   return R"(module attributes {xf.generate = {decode = @decode, tokens = "tgt", logits = "logits", start = 1 : i64, end = 3 : i64, pad = 0 : i64)" +
          std::string(sequenceFirst ? ", sequence_first" : "") + R"(}} {
     xf.parameter @next : tensor<4x4xf32> path "next"
-    xf.entry @decode(%t: tensor<?x?xi32, #xf.dims<)" + dims + R"(>> {xf.name = "tgt"}) -> (tensor<?x?x4xf32, #xf.dims<)" + dims + R"(, "">> {xf.name = "logits"}) {
+    xf.entry @decode(%t: tensor<?x?xi32, #xf.dims<)" +
+         dims + R"(>> {xf.name = "tgt"}) -> (tensor<?x?x4xf32, #xf.dims<)" + dims + R"(, "">> {xf.name = "logits"}) {
       %n = xf.param @next : tensor<4x4xf32>
-      %l = xf.embed %n, %t : tensor<4x4xf32>, tensor<?x?xi32, #xf.dims<)" + dims + R"(>> -> tensor<?x?x4xf32, #xf.dims<)" + dims + R"(, "">>
-      xf.return %l : tensor<?x?x4xf32, #xf.dims<)" + dims + R"(, "">>
+      %l = xf.embed %n, %t : tensor<4x4xf32>, tensor<?x?xi32, #xf.dims<)" +
+         dims + R"(>> -> tensor<?x?x4xf32, #xf.dims<)" + dims + R"(, "">>
+      xf.return %l : tensor<?x?x4xf32, #xf.dims<)" +
+         dims + R"(, "">>
     }
   })";
 }
@@ -75,8 +78,9 @@ TEST_F(EntryTest, GoldenThroughTheEngine) {
   parameters.values = {{"next", {0, 1, 0, 0, 0, 0, 1, 1, 0, 0, 0, 1, 1, 0, 0, 0}}};
   load(automaton(false));
   ReferenceEngine engine(*module, parameters, Precision::F64);
-  auto report = runGolden(engine, {{"in.tgt", ints({1, 2}, {1, 2})}, {"out.logits", floats({1, 2, 4}, {0, 0, 1, 1, 0, 0, 0, 1})},
-                                   {"out.greedy", ints({1, 4}, {1, 2, 3, 0})}});
+  auto report = runGolden(
+      engine,
+      {{"in.tgt", ints({1, 2}, {1, 2})}, {"out.logits", floats({1, 2, 4}, {0, 0, 1, 1, 0, 0, 0, 1})}, {"out.greedy", ints({1, 4}, {1, 2, 3, 0})}});
   ASSERT_TRUE(bool(report)) << llvm::toString(report.takeError());
   EXPECT_TRUE(report->passed()) << report->format();
 }

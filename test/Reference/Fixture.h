@@ -60,9 +60,7 @@ struct InterpreterTest : testing::Test, Modules {
 
 inline Tensor floats(std::vector<int64_t> shape, std::vector<double> values) { return Tensor::ofFloats(shape, values); }
 inline Tensor ints(std::vector<int64_t> shape, std::vector<int64_t> values) { return Tensor::ofInts(shape, values); }
-inline Tensor bools(std::vector<int64_t> shape, std::vector<int64_t> values) {
-  return Tensor::ofInts(shape, values, Tensor::Kind::Bool);
-}
+inline Tensor bools(std::vector<int64_t> shape, std::vector<int64_t> values) { return Tensor::ofInts(shape, values, Tensor::Kind::Bool); }
 /// 1, 2, 3, …
 inline Tensor count(std::vector<int64_t> shape) {
   Tensor tensor = Tensor::ofFloats(shape, {});

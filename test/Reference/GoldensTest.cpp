@@ -35,8 +35,7 @@ INSTANTIATE_TEST_SUITE_P(Seeds, Goldens,
                                                           Seed{"seed3", "seed3", "seed3"}, Seed{"seed4", "seed4", "seed4"}),
                                           testing::Values(Precision::F32, Precision::F64)),
                          [](const auto &info) {
-                           return std::string(std::get<0>(info.param).golden) +
-                                  (std::get<1>(info.param) == Precision::F32 ? "_f32" : "_f64");
+                           return std::string(std::get<0>(info.param).golden) + (std::get<1>(info.param) == Precision::F32 ? "_f32" : "_f64");
                          });
 
 } // namespace

@@ -76,8 +76,10 @@ TEST_F(KernelOpsTest, ChooseTakesTheBestOfWhatIsAllowed) {
                xf.return %v, %t, %m : tensor<?x4xf32, #xf.dims<"B", "">>, tensor<?x4xi32, #xf.dims<"B", "">>, tensor<?x2xf32, #xf.dims<"B", "">>)",
             R"(xf.parameter @w : tensor<5x2xf32> path "w")");
   // Of two positions the last: (1, 0) and (0, 0), whose logits are 1, 3, 4, 0, 0 and all 0. The second row may not have 1 and 2.
-  auto results = run({{"x", floats({2, 2, 2}, {9, 9, 9, 9, 1, 0, 0, 0})}, {"f", ints({2, 4}, {0, 0, 0, 0, 6, 0, 0, 0})},
-                      {"c", ints({2}, {0, 1})}, {"o", ints({2}, {3, 1})}});
+  auto results = run({{"x", floats({2, 2, 2}, {9, 9, 9, 9, 1, 0, 0, 0})},
+                      {"f", ints({2, 4}, {0, 0, 0, 0, 6, 0, 0, 0})},
+                      {"c", ints({2}, {0, 1})},
+                      {"o", ints({2}, {3, 1})}});
   EXPECT_EQ(results["tokens"].ints, (std::vector<int64_t>{2, 1, 0, -1, 0, 3, 4, -1}));
   std::vector<double> values = results["values"].floats, norms = results["norms"].floats;
   EXPECT_EQ(std::vector<double>(values.begin(), values.begin() + 3), (std::vector<double>{4, 3, 1}));
@@ -208,7 +210,8 @@ TEST_F(KernelOpsTest, RowsOfWeightsAreThoseOfTheWhole) {
                   .str();
   };
   std::string row = "tensor<9xf32>";
-  std::vector<std::string> bytes{"tensor<9x5xi8>", row, "tensor<9xi32>", row, row, "tensor<5xf32>"}, words{"tensor<9x5xi16>", row, row, row, "tensor<5xf32>"};
+  std::vector<std::string> bytes{"tensor<9x5xi8>", row, "tensor<9xi32>", row, row, "tensor<5xf32>"},
+      words{"tensor<9x5xi16>", row, row, row, "tensor<5xf32>"};
   add("narrow", "tensor<9x5xf16>", {"tensor<9x5xf16>"});
   add("bytes", llvm::join(bytes, ", "), bytes);
   add("words", llvm::join(words, ", "), words);
@@ -233,9 +236,11 @@ TEST_F(KernelOpsTest, RowsOfWeightsAreThoseOfTheWhole) {
           std::vector<float> part(some * 5);
           llvm::cantFail(readRows(found->rows, layer, symbols, parameters, first, part));
           if (found->quantize)
-            part = quantised(*found, layer, first, part, [&](llvm::MutableArrayRef<float> all) { llvm::cantFail(readRows(found->rows, layer, symbols, parameters, 0, all)); });
+            part = quantised(*found, layer, first, part,
+                             [&](llvm::MutableArrayRef<float> all) { llvm::cantFail(readRows(found->rows, layer, symbols, parameters, 0, all)); });
           for (int64_t i = 0; i < some * width; ++i)
-            ASSERT_EQ(llvm::bit_cast<uint32_t>(part[i]), llvm::bit_cast<uint32_t>(whole[first * width + i])) << name << ", layer " << layer << ", " << i << " from row " << first;
+            ASSERT_EQ(llvm::bit_cast<uint32_t>(part[i]), llvm::bit_cast<uint32_t>(whole[first * width + i]))
+                << name << ", layer " << layer << ", " << i << " from row " << first;
         }
     }
   }

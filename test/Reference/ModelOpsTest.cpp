@@ -26,7 +26,8 @@ TEST_F(ModelOpsTest, QuantizeBoundsWhatItLoses) {
   parameters.values["w"].assign(weight.begin(), weight.end());
   for (bool areWords : {false, true}) {
     std::string columns = "tensor<4xf32>", names = areWords ? "%q, %s, %l, %e, %m" : "%q, %s, %u, %l, %e, %m";
-    std::string q = areWords ? "tensor<4x5xi16>" : "tensor<4x5xi8>", types = q + ", " + columns, results = q + R"( {xf.name = "q"}, )" + columns + R"( {xf.name = "s"})";
+    std::string q = areWords ? "tensor<4x5xi16>" : "tensor<4x5xi8>", types = q + ", " + columns,
+                results = q + R"( {xf.name = "q"}, )" + columns + R"( {xf.name = "s"})";
     auto add = [&](std::string name, std::string type) {
       types += ", " + type;
       results += ", " + type + " {xf.name = \"" + name + "\"}";
@@ -37,7 +38,8 @@ TEST_F(ModelOpsTest, QuantizeBoundsWhatItLoses) {
     add("e", columns);
     add("m", "tensor<5xf32>");
     loadEntry("", results,
-              "%w = xf.param @w : tensor<4x5xf32>\n" + names + " = xf.quantize %w : tensor<4x5xf32> -> " + types + "\nxf.return " + names + " : " + types,
+              "%w = xf.param @w : tensor<4x5xf32>\n" + names + " = xf.quantize %w : tensor<4x5xf32> -> " + types + "\nxf.return " + names + " : " +
+                  types,
               R"(xf.parameter @w : tensor<4x5xf32> path "w")");
     auto result = run({});
     std::vector<double> mean(kDepth);
@@ -109,10 +111,11 @@ TEST_F(ModelOpsTest, PositionsAndEmbed) {
 }
 
 TEST_F(ModelOpsTest, MapBroadcasts) {
-  loadEntry(R"(%x: tensor<?x3xf32, #xf.dims<"B", "">> {xf.name = "x"}, %y: tensor<?x1xf32, #xf.dims<"B", "">> {xf.name = "y"},
+  loadEntry(
+      R"(%x: tensor<?x3xf32, #xf.dims<"B", "">> {xf.name = "x"}, %y: tensor<?x1xf32, #xf.dims<"B", "">> {xf.name = "y"},
                %z: tensor<3xf32> {xf.name = "z"})",
-            R"(tensor<?x3xf32, #xf.dims<"B", "">> {xf.name = "sum"}, tensor<?x3xi1, #xf.dims<"B", "">> {xf.name = "less"})",
-            R"(%a, %b = xf.map(%x, %y, %z) maps [[0, 1], [0, -1], [1]] : (tensor<?x3xf32, #xf.dims<"B", "">>, tensor<?x1xf32, #xf.dims<"B", "">>, tensor<3xf32>)
+      R"(tensor<?x3xf32, #xf.dims<"B", "">> {xf.name = "sum"}, tensor<?x3xi1, #xf.dims<"B", "">> {xf.name = "less"})",
+      R"(%a, %b = xf.map(%x, %y, %z) maps [[0, 1], [0, -1], [1]] : (tensor<?x3xf32, #xf.dims<"B", "">>, tensor<?x1xf32, #xf.dims<"B", "">>, tensor<3xf32>)
                    -> (tensor<?x3xf32, #xf.dims<"B", "">>, tensor<?x3xi1, #xf.dims<"B", "">>) {
                ^bb0(%p: f32, %q: f32, %r: f32):
                  %s = arith.addf %p, %q : f32
@@ -159,11 +162,12 @@ TEST_F(ModelOpsTest, ReduceWholeNumbers) {
 }
 
 TEST_F(ModelOpsTest, RearrangeSliceConcat) {
-  loadEntry(R"(%x: tensor<?x?x4xf32, #xf.dims<"B", "T", "">> {xf.name = "x"})",
-            R"(tensor<?x2x?x2xf32, #xf.dims<"B", "", "T", "">> {xf.name = "split"}, tensor<?x?x4xf32, #xf.dims<"T", "B", "">> {xf.name = "merged"},
+  loadEntry(
+      R"(%x: tensor<?x?x4xf32, #xf.dims<"B", "T", "">> {xf.name = "x"})",
+      R"(tensor<?x2x?x2xf32, #xf.dims<"B", "", "T", "">> {xf.name = "split"}, tensor<?x?x4xf32, #xf.dims<"T", "B", "">> {xf.name = "merged"},
                tensor<?x?x2xf32, #xf.dims<"B", "T", "">> {xf.name = "odd"}, tensor<?x?x6xf32, #xf.dims<"B", "T", "">> {xf.name = "both"},
                tensor<?x1x4xf32, #xf.dims<"B", "", "">> {xf.name = "first"})",
-            R"ir(%s = xf.rearrange %x "B T (h k) -> B h T k" {h = 2 : i64} : tensor<?x?x4xf32, #xf.dims<"B", "T", "">> -> tensor<?x2x?x2xf32, #xf.dims<"B", "", "T", "">>
+      R"ir(%s = xf.rearrange %x "B T (h k) -> B h T k" {h = 2 : i64} : tensor<?x?x4xf32, #xf.dims<"B", "T", "">> -> tensor<?x2x?x2xf32, #xf.dims<"B", "", "T", "">>
                %m = xf.rearrange %s "B h T k -> T B (k h)" {} : tensor<?x2x?x2xf32, #xf.dims<"B", "", "T", "">> -> tensor<?x?x4xf32, #xf.dims<"T", "B", "">>
                %o = xf.slice %x axis 2 start 1 step 2 : tensor<?x?x4xf32, #xf.dims<"B", "T", "">> -> tensor<?x?x2xf32, #xf.dims<"B", "T", "">>
                %c = xf.concat(%o, %x) axis 2 : (tensor<?x?x2xf32, #xf.dims<"B", "T", "">>, tensor<?x?x4xf32, #xf.dims<"B", "T", "">>) -> tensor<?x?x6xf32, #xf.dims<"B", "T", "">>
@@ -212,7 +216,8 @@ TEST_F(ModelOpsTest, ScanFromTheEnd) {
 
 TEST_F(ModelOpsTest, RepeatUsesTheLayersParameters) {
   parameters.values = {{"l.0.b", {1}}, {"l.1.b", {10}}, {"l.2.b", {100}}};
-  loadEntry(R"(%x: tensor<1xf32> {xf.name = "x"})", R"(tensor<1xf32> {xf.name = "y"}, tensor<1xf32> {xf.name = "last"}, tensor<1xf32> {xf.name = "second"})",
+  loadEntry(R"(%x: tensor<1xf32> {xf.name = "x"})",
+            R"(tensor<1xf32> {xf.name = "y"}, tensor<1xf32> {xf.name = "last"}, tensor<1xf32> {xf.name = "second"})",
             R"(%y, %last = xf.repeat 3 (%x) : (tensor<1xf32>) -> (tensor<1xf32>, tensor<1xf32>) {
                ^bb0(%layer: index, %h: tensor<1xf32>):
                  %b = xf.param @b[%layer] : tensor<1xf32>

@@ -22,7 +22,8 @@ const Case cases[] = {
     {"g2p_int8", "g2p/g2p.xf", "d_model=24 heads=3 d_ff=20 encoder_layers=2", FactorType::int8},
     {"g2p_bf16", "g2p/g2p.xf", "d_model=24 heads=3 d_ff=20 encoder_layers=2", FactorType::bf16},
     {"tagger", "tagger/tagger.xf", "vocab_size=40 hidden_size=16 num_attention_heads=4 num_hidden_layers=2 intermediate_size=20 num_labels=5"},
-    {"classifier", "classifier/classifier.xf", "vocab_size=40 hidden_size=16 num_attention_heads=4 num_hidden_layers=2 intermediate_size=20 num_labels=5"},
+    {"classifier", "classifier/classifier.xf",
+     "vocab_size=40 hidden_size=16 num_attention_heads=4 num_hidden_layers=2 intermediate_size=20 num_labels=5"},
 };
 
 using Sentence = std::vector<int64_t>;

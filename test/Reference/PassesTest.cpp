@@ -38,7 +38,8 @@ const Case cases[] = {
     {"stories", "stories260k/stories260k.xf", "", "dim=16 n_heads=4 n_kv_heads=2 n_layers=2 hidden_dim=12 max_seq_len=32"},
     {"g2p", "g2p/g2p.xf", "", "d_model=24 heads=3 d_ff=20 encoder_layers=2"},
     {"tagger", "tagger/tagger.xf", "", "vocab_size=40 hidden_size=16 num_attention_heads=4 num_hidden_layers=2 intermediate_size=20 num_labels=5"},
-    {"classifier", "classifier/classifier.xf", "", "vocab_size=40 hidden_size=16 num_attention_heads=4 num_hidden_layers=2 intermediate_size=20 num_labels=5"},
+    {"classifier", "classifier/classifier.xf", "",
+     "vocab_size=40 hidden_size=16 num_attention_heads=4 num_hidden_layers=2 intermediate_size=20 num_labels=5"},
     {"seed3_int8", "seed3/seed3.xf", "", "src_vocab=40 trg_vocab=33 d_model=16 heads=4 n=3 d_ff=20", FactorType::int8},
     {"seed4_int8", "seed4/seed4.xf", "", "src_vocab=40 tgt_vocab=33 d_model=16 n_heads=2 d_k=5 d_v=7 d_ff=20 n=2", FactorType::int8},
     {"stories_int8", "stories260k/stories260k.xf", "", "dim=16 n_heads=4 n_kv_heads=2 n_layers=2 hidden_dim=12 max_seq_len=32", FactorType::int8},
@@ -46,9 +47,11 @@ const Case cases[] = {
     {"seed4_int8_weights", "seed4/seed4.xf", "", "src_vocab=40 tgt_vocab=33 d_model=16 n_heads=2 d_k=5 d_v=7 d_ff=20 n=2", FactorType::int8Weights},
     {"g2p_int8_weights", "g2p/g2p.xf", "", "d_model=24 heads=3 d_ff=20 encoder_layers=2", FactorType::int8Weights},
     {"seed4_bf16", "seed4/seed4.xf", "", "src_vocab=40 tgt_vocab=33 d_model=16 n_heads=2 d_k=5 d_v=7 d_ff=20 n=2", FactorType::bf16},
-    {"tagger_bf16", "tagger/tagger.xf", "", "vocab_size=40 hidden_size=16 num_attention_heads=4 num_hidden_layers=2 intermediate_size=20 num_labels=5", FactorType::bf16},
+    {"tagger_bf16", "tagger/tagger.xf", "",
+     "vocab_size=40 hidden_size=16 num_attention_heads=4 num_hidden_layers=2 intermediate_size=20 num_labels=5", FactorType::bf16},
     {"g2p_bf16", "g2p/g2p.xf", "", "d_model=24 heads=3 d_ff=20 encoder_layers=2", FactorType::bf16},
-    {"tagger_f16", "tagger/tagger.xf", "", "vocab_size=40 hidden_size=16 num_attention_heads=4 num_hidden_layers=2 intermediate_size=20 num_labels=5", FactorType::f16},
+    {"tagger_f16", "tagger/tagger.xf", "", "vocab_size=40 hidden_size=16 num_attention_heads=4 num_hidden_layers=2 intermediate_size=20 num_labels=5",
+     FactorType::f16},
     {"products", "../e2e/products.xf", "", "d=8"},
     {"products_int8", "../e2e/products.xf", "", "d=8", FactorType::int8},
     {"products_bf16", "../e2e/products.xf", "", "d=8", FactorType::bf16},
@@ -182,8 +185,7 @@ std::string Probe::compareStep(mlir::ModuleOp changed) {
       return nameOf("step") + ": " + llvm::toString(run.takeError());
     for (int64_t b = 0; b < kRows; ++b)
       for (int64_t n = 0; n < count; ++n)
-        std::copy_n((*run)[logits].floats.begin() + at(b, n, count) * width, width,
-                    got.floats.begin() + at(b, past + n, length) * width);
+        std::copy_n((*run)[logits].floats.begin() + at(b, n, count) * width, width, got.floats.begin() + at(b, past + n, length) * width);
     past += count;
   }
   std::string problems;

@@ -7,12 +7,11 @@ namespace {
 
 struct ScalarTest : InterpreterTest {
   /// Maps a body over pairs of floats.
-  std::vector<double> floatsOf(const std::string &body, std::vector<double> a, std::vector<double> b,
-                               Precision precision = Precision::F64) {
+  std::vector<double> floatsOf(const std::string &body, std::vector<double> a, std::vector<double> b, Precision precision = Precision::F64) {
     std::string type = "tensor<" + std::to_string(a.size()) + "xf32>";
     loadEntry("%a: " + type + " {xf.name = \"a\"}, %b: " + type + " {xf.name = \"b\"}", type + " {xf.name = \"r\"}",
-              "%r = xf.map(%a, %b) maps [[0], [0]] : (" + type + ", " + type + ") -> " + type +
-                  " {\n^bb0(%x: f32, %y: f32):\n" + body + "\nxf.yield %r : f32\n}\nxf.return %r : " + type);
+              "%r = xf.map(%a, %b) maps [[0], [0]] : (" + type + ", " + type + ") -> " + type + " {\n^bb0(%x: f32, %y: f32):\n" + body +
+                  "\nxf.yield %r : f32\n}\nxf.return %r : " + type);
     int64_t n = a.size();
     return run({{"a", floats({n}, a)}, {"b", floats({n}, b)}}, precision)["r"].floats;
   }
@@ -22,9 +21,8 @@ struct ScalarTest : InterpreterTest {
   }
   /// A body on i64 values %x and %y, through a table so that no tensor of integers is needed.
   int64_t intOf(const std::string &body, int64_t a, int64_t b) {
-    load("xf.parameter @t : tensor<1xf32> {\n^bb0(%i: index):\n%x = arith.constant " + std::to_string(a) +
-         " : i64\n%y = arith.constant " + std::to_string(b) + " : i64\n" + body +
-         "\n%value = arith.sitofp %r : i64 to f64\nxf.yield %value : f64\n}");
+    load("xf.parameter @t : tensor<1xf32> {\n^bb0(%i: index):\n%x = arith.constant " + std::to_string(a) + " : i64\n%y = arith.constant " +
+         std::to_string(b) + " : i64\n" + body + "\n%value = arith.sitofp %r : i64 to f64\nxf.yield %value : f64\n}");
     float out = 0;
     if (!module)
       return 0;
@@ -38,13 +36,33 @@ TEST_F(ScalarTest, UnaryMaths) {
   struct Case {
     const char *op;
     double (*want)(double);
-  } cases[] = {{"math.exp", std::exp},   {"math.exp2", std::exp2},   {"math.expm1", std::expm1}, {"math.log", std::log},
-               {"math.log2", std::log2}, {"math.log10", std::log10}, {"math.log1p", std::log1p}, {"math.sin", std::sin},
-               {"math.cos", std::cos},   {"math.tan", std::tan},     {"math.tanh", std::tanh},   {"math.sinh", std::sinh},
-               {"math.cosh", std::cosh}, {"math.erf", std::erf},     {"math.sqrt", std::sqrt},   {"math.atan", std::atan},
-               {"math.absf", std::fabs}, {"math.floor", std::floor}, {"math.ceil", std::ceil},   {"math.round", std::round},
-               {"math.asin", std::asin}, {"math.acos", std::acos},   {"math.cbrt", std::cbrt},   {"math.trunc", std::trunc},
-               {"math.roundeven", std::nearbyint}, {"math.asinh", std::asinh}, {"math.atanh", std::atanh}};
+  } cases[] = {{"math.exp", std::exp},
+               {"math.exp2", std::exp2},
+               {"math.expm1", std::expm1},
+               {"math.log", std::log},
+               {"math.log2", std::log2},
+               {"math.log10", std::log10},
+               {"math.log1p", std::log1p},
+               {"math.sin", std::sin},
+               {"math.cos", std::cos},
+               {"math.tan", std::tan},
+               {"math.tanh", std::tanh},
+               {"math.sinh", std::sinh},
+               {"math.cosh", std::cosh},
+               {"math.erf", std::erf},
+               {"math.sqrt", std::sqrt},
+               {"math.atan", std::atan},
+               {"math.absf", std::fabs},
+               {"math.floor", std::floor},
+               {"math.ceil", std::ceil},
+               {"math.round", std::round},
+               {"math.asin", std::asin},
+               {"math.acos", std::acos},
+               {"math.cbrt", std::cbrt},
+               {"math.trunc", std::trunc},
+               {"math.roundeven", std::nearbyint},
+               {"math.asinh", std::asinh},
+               {"math.atanh", std::atanh}};
   for (const Case &c : cases)
     EXPECT_EQ(floatOf(std::string("%r = ") + c.op + " %x : f32", 0.7), c.want(0.7)) << c.op;
   EXPECT_EQ(floatOf("%r = math.rsqrt %x : f32", 4), 0.5);
@@ -72,8 +90,7 @@ TEST_F(ScalarTest, BinaryMaths) {
 
 TEST_F(ScalarTest, ComparisonsAndSelect) {
   auto compare = [&](const char *predicate) {
-    return floatsOf(std::string("%c = arith.cmpf ") + predicate + ", %x, %y : f32\n%r = arith.select %c, %x, %y : f32",
-                    {1, 2, 3}, {2, 2, 1});
+    return floatsOf(std::string("%c = arith.cmpf ") + predicate + ", %x, %y : f32\n%r = arith.select %c, %x, %y : f32", {1, 2, 3}, {2, 2, 1});
   };
   EXPECT_EQ(compare("olt"), (std::vector<double>{1, 2, 1}));
   EXPECT_EQ(compare("ogt"), (std::vector<double>{2, 2, 3}));
@@ -136,8 +153,7 @@ TEST_F(ScalarTest, F64AnswersAsF32AcrossMaps) {
            "\nxf.yield %r : f32\n}\n";
   };
   loadEntry("%a: " + type + " {xf.name = \"a\"}", type + " {xf.name = \"bucket\"}, " + type + " {xf.name = \"exact\"}",
-            map("log", "a", "%r = math.log %x : f32") +
-                map("quotient", "log", "%c = arith.constant 2.77258872 : f32\n%r = arith.divf %x, %c : f32") +
+            map("log", "a", "%r = math.log %x : f32") + map("quotient", "log", "%c = arith.constant 2.77258872 : f32\n%r = arith.divf %x, %c : f32") +
                 map("value", "quotient", "%c = arith.constant 8.0 : f32\n%r = arith.mulf %x, %c : f32") +
                 map("bucket", "value", "%r = math.floor %x : f32") + "xf.return %bucket, %value : " + type + ", " + type);
   auto results = run({{"a", floats({3}, {2, 4, 8})}});

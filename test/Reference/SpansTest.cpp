@@ -83,7 +83,8 @@ TEST_F(SpansTest, SpreadGivesEachSentenceARow) {
                         Case{"values", "1x2x?x4", R"("", "", "P", "")", "?x2x?x4", R"("B", "", "S", "")", "bf16", heads, 2}}) {
     std::string all = type(c.all, c.allDims, c.element), rows = type(c.rows, c.rowDims, c.element);
     loadEntry(argument("x", all) + ", " + argument("spans", spansType) + ", " + argument("grid", gridType), rows + " {xf.name = \"y\"}",
-              std::string("%y = xf.spread ") + c.layout + " %x spans %spans : " + all + ", " + spansType + " -> " + rows + "\nxf.return %y : " + rows);
+              std::string("%y = xf.spread ") + c.layout + " %x spans %spans : " + all + ", " + spansType + " -> " + rows +
+                  "\nxf.return %y : " + rows);
     Tensor x = count(c.shape);
     if (std::string(c.element) == "i32") {
       std::vector<int64_t> numbers(x.floats.begin(), x.floats.end());
@@ -106,14 +107,25 @@ TEST_F(SpansTest, SpreadGivesEachSentenceARow) {
 
 TEST_F(SpansTest, StoredSentencesAreAsStoredAlone) {
   std::string all = type("1x2x?x4", R"("", "", "P", "")"), rows = type("?x2x?x4", R"("B", "", "S", "")"), slotsType = type("?", R"("B")", "i32");
-  load("xf.state @s : " + rows + " layers 2 sentences layout keys\n"
-       "xf.entry packed @run(" + argument("x", all) + ", " + argument("slots", slotsType) + ", " + argument("spans", spansType) + ") {\n"
-       "%layer = arith.constant 1 : index\nxf.store %x to @s[%layer] slots %slots spans %spans : " + all + ", " + slotsType + ", " + spansType +
+  load("xf.state @s : " + rows +
+       " layers 2 sentences layout keys\n"
+       "xf.entry packed @run(" +
+       argument("x", all) + ", " + argument("slots", slotsType) + ", " + argument("spans", spansType) +
+       ") {\n"
+       "%layer = arith.constant 1 : index\nxf.store %x to @s[%layer] slots %slots spans %spans : " +
+       all + ", " + slotsType + ", " + spansType +
        "\nxf.return\n}\n"
-       "xf.entry begin @alone(" + argument("x", rows) + ", " + argument("slots", slotsType) + ") {\n"
-       "%layer = arith.constant 1 : index\nxf.store %x to @s[%layer] slots %slots : " + rows + ", " + slotsType + "\nxf.return\n}\n"
-       "xf.entry step @load(" + argument("slots", slotsType) + ") -> (" + rows + " {xf.name = \"y\"}) {\n"
-       "%layer = arith.constant 1 : index\n%y = xf.load @s[%layer] slots %slots : " + slotsType + " -> " + rows + "\nxf.return %y : " + rows + "\n}\n");
+       "xf.entry begin @alone(" +
+       argument("x", rows) + ", " + argument("slots", slotsType) +
+       ") {\n"
+       "%layer = arith.constant 1 : index\nxf.store %x to @s[%layer] slots %slots : " +
+       rows + ", " + slotsType +
+       "\nxf.return\n}\n"
+       "xf.entry step @load(" +
+       argument("slots", slotsType) + ") -> (" + rows +
+       " {xf.name = \"y\"}) {\n"
+       "%layer = arith.constant 1 : index\n%y = xf.load @s[%layer] slots %slots : " +
+       slotsType + " -> " + rows + "\nxf.return %y : " + rows + "\n}\n");
   Tensor x = count({1, 2, kTokens, 4}), slots = ints({3}, {4, 0, 1}), one = ints({1}, {2});
   State packed, alone;
   // What was there before is longer.
@@ -150,10 +162,16 @@ struct SpansAttendTest : SpansTest {
     std::string rest = argument("k", k) + ", " + argument("v", v) + ", " + argument("t", gridType) + ", " +
                        argument("a", type("?x?x?", R"("B", "S", "S")"));
     std::string text = " scale 0.7 fill " + fill + " " + region("mask", regions.mask) + region("bias", regions.bias) + " : ";
-    load("xf.entry packed @run(" + argument("q", q) + ", " + rest + ", " + argument("spans", spansType) + ") -> (" + all + " {xf.name = \"c\"}) {\n"
-         "%c = xf.attend %q, %k, %v spans %spans" + text + q + ", " + k + ", " + v + ", " + spansType + " -> (" + all + ")\nxf.return %c : " + all + "\n}\n"
-         "xf.entry full @alone(" + argument("q", ownQ) + ", " + rest + ") -> (" + own + " {xf.name = \"c\"}) {\n"
-         "%c = xf.attend %q, %k, %v" + text + ownQ + ", " + k + ", " + v + " -> (" + own + ")\nxf.return %c : " + own + "\n}\n");
+    load("xf.entry packed @run(" + argument("q", q) + ", " + rest + ", " + argument("spans", spansType) + ") -> (" + all +
+         " {xf.name = \"c\"}) {\n"
+         "%c = xf.attend %q, %k, %v spans %spans" +
+         text + q + ", " + k + ", " + v + ", " + spansType + " -> (" + all + ")\nxf.return %c : " + all +
+         "\n}\n"
+         "xf.entry full @alone(" +
+         argument("q", ownQ) + ", " + rest + ") -> (" + own +
+         " {xf.name = \"c\"}) {\n"
+         "%c = xf.attend %q, %k, %v" +
+         text + ownQ + ", " + k + ", " + v + " -> (" + own + ")\nxf.return %c : " + own + "\n}\n");
   }
   /// Small numbers that bf16 has, too.
   Tensor numbers(std::vector<int64_t> shape, int step) {
@@ -163,8 +181,11 @@ struct SpansAttendTest : SpansTest {
     return x;
   }
   TensorMap inputs() {
-    TensorMap all = {{"q", numbers({1, 4, kTokens, 2}, 7)}, {"k", numbers({3, 2, kLongest, 2}, 11)}, {"v", numbers({3, 2, kLongest, 3}, 13)},
-                     {"a", numbers({3, kLongest, kLongest}, 5)}, {"spans", spans}};
+    TensorMap all = {{"q", numbers({1, 4, kTokens, 2}, 7)},
+                     {"k", numbers({3, 2, kLongest, 2}, 11)},
+                     {"v", numbers({3, 2, kLongest, 3}, 13)},
+                     {"a", numbers({3, kLongest, kLongest}, 5)},
+                     {"spans", spans}};
     // Sentence 2 has a first token that is padding, too.
     Tensor tokens = ints({3, kLongest}, {5, 6, 0, 8, 9, 1, 1, 1, 1, 1, 0, 3, 4, 5, 6});
     for (int64_t b = 0; b < 3; ++b)
@@ -190,7 +211,8 @@ TEST_F(SpansAttendTest, EqualsEachSentenceAlone) {
     const char *element, *result;
   };
   TensorMap all = inputs();
-  for (const Region &regions : {Region{"", ""}, Region{causal, ""}, Region{padding, ""}, Region{both, ""}, Region{"", additive}, Region{both, additive}})
+  for (const Region &regions :
+       {Region{"", ""}, Region{causal, ""}, Region{padding, ""}, Region{both, ""}, Region{"", additive}, Region{both, additive}})
     for (const char *fill : {"-1.0e9", "0xFFF0000000000000", "-2.5"})
       for (const Factors &factors : {Factors{"f32", "f32"}, Factors{"bf16", "f32"}, Factors{"bf16", "bf16"}})
         for (Precision precision : {Precision::F32, Precision::F64}) {
@@ -202,11 +224,15 @@ TEST_F(SpansAttendTest, EqualsEachSentenceAlone) {
             auto [first, length] = sentences[b];
             std::fill_n(belongs.begin() + first, length, true);
             Tensor bias = cut(cut(all["a"], b, 1, 0, length), 0, 2, 0, length);
-            auto alone = run({{"q", cut(all["q"], 0, 2, first, length)}, {"k", cut(all["k"], b, 2, 0, length)},
-                              {"v", cut(all["v"], b, 2, 0, length)}, {"t", cut(all["t"], b, 1, 0, length)}, {"a", bias}},
+            auto alone = run({{"q", cut(all["q"], 0, 2, first, length)},
+                              {"k", cut(all["k"], b, 2, 0, length)},
+                              {"v", cut(all["v"], b, 2, 0, length)},
+                              {"t", cut(all["t"], b, 1, 0, length)},
+                              {"a", bias}},
                              precision, nullptr, "alone");
             expectSame(cut(results["c"], 0, 2, first, length), alone["c"],
-                       std::string(factors.element) + " fill " + fill + " mask " + regions.mask + " bias " + regions.bias + " sentence " + std::to_string(b));
+                       std::string(factors.element) + " fill " + fill + " mask " + regions.mask + " bias " + regions.bias + " sentence " +
+                           std::to_string(b));
           }
           for (int64_t p = 0; p < kTokens; ++p)
             if (Tensor none = cut(results["c"], 0, 2, p, 1); !belongs[p])

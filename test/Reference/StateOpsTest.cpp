@@ -59,8 +59,8 @@ TEST_F(StateOpsTest, ScanStepEqualsScan) {
   loadEntry("%x: " + type + " {xf.name = \"x\"}, %past: " + past + " {xf.name = \"past\"}",
             type + " {xf.name = \"whole\"}, " + type + " {xf.name = \"step\"}",
             "%layer = arith.constant 0 : index\n%w = xf.scan(%x) axis 1 init [1.0] : (" + type + ") -> " + type + " " + body +
-                "\n%p = xf.scan_step(%x) states [@s][%layer] past %past axis 1 init [1.0] : (" + type + "), " + past + " -> " + type +
-                " " + body + "\nxf.return %w, %p : " + type + ", " + type,
+                "\n%p = xf.scan_step(%x) states [@s][%layer] past %past axis 1 init [1.0] : (" + type + "), " + past + " -> " + type + " " + body +
+                "\nxf.return %w, %p : " + type + ", " + type,
             R"(xf.state @s : tensor<?x2xf32, #xf.dims<"B", "">> layers 1)");
   State state;
   Tensor x = count({2, 4, 2});

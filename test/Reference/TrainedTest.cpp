@@ -71,8 +71,7 @@ protected:
   std::vector<double> want(const std::string &name) { return llvm::cantFail(expected->read(*expected->find(name))).floats; }
   std::vector<int64_t> wantIds(const std::string &name) { return llvm::cantFail(expected->read(*expected->find(name))).ints; }
 
-  static void expectClose(const std::string &what, const std::vector<double> &got, size_t from, const std::vector<double> &want,
-                          double tolerance) {
+  static void expectClose(const std::string &what, const std::vector<double> &got, size_t from, const std::vector<double> &want, double tolerance) {
     ASSERT_LE(from + want.size(), got.size()) << what;
     double largest = 0;
     for (size_t i = 0; i < want.size(); ++i) {
@@ -84,8 +83,7 @@ protected:
   }
 
   /// After ids[0 .. t] the best token must be ids[t + 1], for every t >= first.
-  void expectGreedy(const Family &family, const std::vector<int64_t> &source, std::vector<int64_t> ids, size_t first,
-                    const std::string &what) {
+  void expectGreedy(const Family &family, const std::vector<int64_t> &source, std::vector<int64_t> ids, size_t first, const std::string &what) {
     TensorMap values = runAll(family, source, {ids.begin(), ids.end() - 1});
     if (values.empty())
       return;
@@ -98,16 +96,14 @@ protected:
       ASSERT_EQ(std::max_element(at.begin(), at.end()) - at.begin(), ids[t + 1]) << what << ", token " << t;
     }
   }
-  size_t itemCount(const Family &family) {
-    return std::getenv("XF_TEST_ALL") ? items.size() : std::min(items.size(), family.items);
-  }
+  size_t itemCount(const Family &family) { return std::getenv("XF_TEST_ALL") ? items.size() : std::min(items.size(), family.items); }
 };
 
-#define LOAD_OR_SKIP(family)                                                                                                     \
-  if (!load(family)) {                                                                                                           \
-    if (!HasFailure())                                                                                                           \
-      GTEST_SKIP() << "the weights of " << family.shared << " are not here";                                                     \
-    return;                                                                                                                      \
+#define LOAD_OR_SKIP(family)                                                                                                                         \
+  if (!load(family)) {                                                                                                                               \
+    if (!HasFailure())                                                                                                                               \
+      GTEST_SKIP() << "the weights of " << family.shared << " are not here";                                                                         \
+    return;                                                                                                                                          \
   }
 
 TEST_F(TrainedTest, G2P) {

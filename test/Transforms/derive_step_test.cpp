@@ -72,9 +72,7 @@ struct Decoder {
 };
 
 /// The index of row b's position t in a tensor of tokens or logits.
-int64_t at(int64_t b, int64_t t, int64_t positions, bool sequenceFirst) {
-  return sequenceFirst ? t * kRows + b : b * positions + t;
-}
+int64_t at(int64_t b, int64_t t, int64_t positions, bool sequenceFirst) { return sequenceFirst ? t * kRows + b : b * positions + t; }
 
 class DeriveStep : public testing::TestWithParam<std::tuple<int, bool>> {};
 

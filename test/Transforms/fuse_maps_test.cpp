@@ -27,11 +27,13 @@ namespace {
 long countForSum(int count) {
   std::string type = "tensor<?x64xf32, #rows>", text = R"(#rows = #xf.dims<"B", "">
     module attributes {xf.bounds = {B = 8 : i64}} {
-    xf.entry full @run(%s0: )" + type + R"( {xf.name = "x"}) -> ()" + type + R"( {xf.name = "y"}) {
+    xf.entry full @run(%s0: )" + type + R"( {xf.name = "x"}) -> ()" +
+                                                       type + R"( {xf.name = "y"}) {
   )";
   for (int i = 0; i < count; ++i) {
     std::string number = std::to_string(i), next = std::to_string(i + 1);
-    text += "%p" + number + " = xf.map(%s0) maps [[0, 1]] : (" + type + ") -> " + type + " {\n^bb0(%x: f32):\n%y = arith.mulf %x, %x : f32\nxf.yield %y : f32\n}\n";
+    text += "%p" + number + " = xf.map(%s0) maps [[0, 1]] : (" + type + ") -> " + type +
+            " {\n^bb0(%x: f32):\n%y = arith.mulf %x, %x : f32\nxf.yield %y : f32\n}\n";
     text += "%s" + next + " = xf.map(%s" + number + ", %p" + number + ") maps [[0, 1], [0, 1]] : (" + type + ", " + type + ") -> " + type +
             " {\n^bb0(%a: f32, %b: f32):\n%c = arith.addf %a, %b : f32\nxf.yield %c : f32\n}\n";
   }

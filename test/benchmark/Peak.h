@@ -17,20 +17,19 @@ inline constexpr int64_t kPeakRounds = 300'000;
 inline constexpr int kPeakChains = 12;
 
 // Twelve chains in registers of their own. The registers are named: a compiler that spilled one would measure memory.
-#define XF_CHAINS(op, name, r)                                                                                          \
-  op(name, r, 1) op(name, r, 2) op(name, r, 3) op(name, r, 4) op(name, r, 5) op(name, r, 6) op(name, r, 7)               \
-  op(name, r, 8) op(name, r, 9) op(name, r, 10) op(name, r, 11) op(name, r, 12)
+#define XF_CHAINS(op, name, r)                                                                                                                       \
+  op(name, r, 1) op(name, r, 2) op(name, r, 3) op(name, r, 4) op(name, r, 5) op(name, r, 6) op(name, r, 7) op(name, r, 8) op(name, r, 9)             \
+      op(name, r, 10) op(name, r, 11) op(name, r, 12)
 #define XF_CLEAR(name, r, i) "vxorps %%ymm" #i ", %%ymm" #i ", %%ymm" #i "\n\t"
 #define XF_CHAIN(name, r, i) name " %%" r "0, %%" r "0, %%" r #i "\n\t"
-#define XF_PEAK_LOOP(function, name, r)                                                                                 \
-  inline void function() {                                                                                              \
-    int64_t rounds = kPeakRounds;                                                                                       \
-    asm volatile("vxorps %%ymm0, %%ymm0, %%ymm0\n\t" XF_CHAINS(XF_CLEAR, name, r)                                       \
-                 "1:\n\t" XF_CHAINS(XF_CHAIN, name, r) "dec %0\n\tjnz 1b\n\tvzeroupper"                                 \
-                 : "+r"(rounds)                                                                                         \
-                 :                                                                                                      \
-                 : "cc", "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", \
-                   "xmm12");                                                                                            \
+#define XF_PEAK_LOOP(function, name, r)                                                                                                              \
+  inline void function() {                                                                                                                           \
+    int64_t rounds = kPeakRounds;                                                                                                                    \
+    asm volatile(                                                                                                                                    \
+        "vxorps %%ymm0, %%ymm0, %%ymm0\n\t" XF_CHAINS(XF_CLEAR, name, r) "1:\n\t" XF_CHAINS(XF_CHAIN, name, r) "dec %0\n\tjnz 1b\n\tvzeroupper"      \
+        : "+r"(rounds)                                                                                                                               \
+        :                                                                                                                                            \
+        : "cc", "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12");                          \
   }
 
 XF_PEAK_LOOP(multiplyAdd256, "vfmadd231ps", "ymm")
@@ -44,12 +43,10 @@ XF_PEAK_LOOP(multiplyAddBytes256, "%{vex%} vpdpbusd", "ymm")
 #define XF_PAIRS(name, r, i) "vpmaddwd %%ymm0, %%ymm0, %%ymm13\n\tvpaddd %%ymm13, %%ymm" #i ", %%ymm" #i "\n\t"
 inline void multiplyAddPairs256() {
   int64_t rounds = kPeakRounds;
-  asm volatile("vxorps %%ymm0, %%ymm0, %%ymm0\n\t" XF_CHAINS(XF_CLEAR, "", "") "1:\n\t" XF_CHAINS(XF_PAIRS, "", "")
-               "dec %0\n\tjnz 1b\n\tvzeroupper"
+  asm volatile("vxorps %%ymm0, %%ymm0, %%ymm0\n\t" XF_CHAINS(XF_CLEAR, "", "") "1:\n\t" XF_CHAINS(XF_PAIRS, "", "") "dec %0\n\tjnz 1b\n\tvzeroupper"
                : "+r"(rounds)
                :
-               : "cc", "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12",
-                 "xmm13");
+               : "cc", "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", "xmm13");
 }
 
 /// The operations of all chains and rounds: two for each of the products that an instruction adds up.

@@ -164,9 +164,7 @@ public:
   }
 
 private:
-  template <typename T> T xAt(int64_t row, int64_t k) const {
-    return reinterpret_cast<const T *>(x.data())[row * pitchOf(depth, sizeof(T)) + k];
-  }
+  template <typename T> T xAt(int64_t row, int64_t k) const { return reinterpret_cast<const T *>(x.data())[row * pitchOf(depth, sizeof(T)) + k]; }
   double factorAt(int64_t row, int64_t k) const {
     if (kind.factor == Factor::bf16)
       return toFloat(xAt<uint16_t>(row, k));

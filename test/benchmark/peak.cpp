@@ -2,8 +2,8 @@
 // type, and bytes a second that memory can be read with, by all threads together. The best of some rounds.
 //
 //   xf-peak [THREADS] (default 1)
-#include "runtime/core/cpu.h"
 #include "test/benchmark/Peak.h"
+#include "runtime/core/cpu.h"
 
 #include <algorithm>
 #include <barrier>
@@ -80,6 +80,6 @@ int main(int argc, char **argv) {
   bool vnni = __builtin_cpu_supports("avx512vnni");
   double int16 = peak(vnni ? kMultiplyAddInt16 : kMultiplyAddPairs256);
   double int8 = peak(vnni ? kMultiplyAddBytes : __builtin_cpu_supports("avxvnni") ? kMultiplyAddBytes256 : kMultiplyAddPairs256);
-  std::printf("{\"threads\": %d, \"f32\": %.4g, \"bf16\": %.4g, \"words\": %.4g, \"int8\": %.4g, \"memory\": %.4g}\n", threads, f32, bf16,
-              int16, int8, readingSpeed(threads));
+  std::printf("{\"threads\": %d, \"f32\": %.4g, \"bf16\": %.4g, \"words\": %.4g, \"int8\": %.4g, \"memory\": %.4g}\n", threads, f32, bf16, int16,
+              int8, readingSpeed(threads));
 }

@@ -164,8 +164,9 @@ TEST_P(alignments, are_refused_where_there_are_none) {
   machine turned(aligning(sample::kind::sequence_first));
   std::swap(input.shape[0], input.shape[1]);
   EXPECT_EQ(xf_generate_from(turned.session, &input, 1, nullptr, &results), XF_UNSUPPORTED);
-  EXPECT_STREQ(xf_message(), "what the model makes of sentences has other dimensions before the batch: its results are aligned with sentences that are "
-                             "given as tokens, one behind the other");
+  EXPECT_STREQ(xf_message(),
+               "what the model makes of sentences has other dimensions before the batch: its results are aligned with sentences that are "
+               "given as tokens, one behind the other");
   results.alignment_width = -1;
   EXPECT_EQ(xf_generate_from(with.session, &input, 1, nullptr, &results), XF_INVALID_ARGUMENT);
   EXPECT_STREQ(xf_message(), "the width of alignments is negative");

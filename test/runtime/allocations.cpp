@@ -42,9 +42,7 @@ void __wrap_free(void *memory) {
 void *__wrap_calloc(size_t n, size_t size) { return ++count, __real_calloc(n, size); }
 void *__wrap_realloc(void *old, size_t size) { return ++count, __real_realloc(old, size); }
 void *__wrap_aligned_alloc(size_t alignment, size_t size) { return ++count, __real_aligned_alloc(alignment, size); }
-int __wrap_posix_memalign(void **result, size_t alignment, size_t size) {
-  return ++count, __real_posix_memalign(result, alignment, size);
-}
+int __wrap_posix_memalign(void **result, size_t alignment, size_t size) { return ++count, __real_posix_memalign(result, alignment, size); }
 void *__wrap_mmap(void *at, size_t size, int protection, int flags, int file, off_t offset) {
   return ++count, __real_mmap(at, size, protection, flags, file, offset);
 }

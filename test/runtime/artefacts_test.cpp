@@ -80,8 +80,7 @@ TEST(artefacts, need_nothing_but_the_c_library) {
     for (size_t at = 0; at < needed.out.size();) {
       std::string name = needed.out.substr(at, needed.out.find('\n', at) - at);
       at += name.size() + 1;
-      EXPECT_TRUE(name == "libc.so.6" || name == "libm.so.6" || name == "libpthread.so.0" || name == "libdl.so.2" ||
-                  name == "ld-linux-x86-64.so.2")
+      EXPECT_TRUE(name == "libc.so.6" || name == "libm.so.6" || name == "libpthread.so.0" || name == "libdl.so.2" || name == "ld-linux-x86-64.so.2")
           << name;
     }
     ran versions = shell(std::string("readelf -VW ") + file + " | grep -o 'GLIBC_2[.][0-9]*' | sort -uV | tail -n 1");

@@ -29,7 +29,8 @@ std::string problem_of_second(const std::string &body) {
 TEST(EmulatedLaunches, WaitBeforeTheyReadWhatOthersWrite) {
   const std::string constant = "\tld.global.b32 %r2, [%rd4];\n", changed = "\tld.global.b32 %r3, [%rd3];\n", write = "\tst.global.b32 [%rd3], %r2;\n";
   EXPECT_EQ(problem_of_second(kStart + constant + kWait + changed + write), "");
-  EXPECT_HAS(problem_of_second(kStart + constant + changed + kWait + write), "reads memory that a launch before has written, and has not waited for it");
+  EXPECT_HAS(problem_of_second(kStart + constant + changed + kWait + write),
+             "reads memory that a launch before has written, and has not waited for it");
   EXPECT_HAS(problem_of_second(kStart + constant + write + kWait), "writes memory before it has waited for the launches before");
   // Whoever waits for this launch is to know that those before it have ended, too.
   EXPECT_HAS(problem_of_second(kStart + "\tsetp.eq.u32 %p1, %r1, 5;\n\t@%p1 bra $L1;\n" + kWait + constant + write + "$L1:\n"),

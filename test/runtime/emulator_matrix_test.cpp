@@ -81,8 +81,7 @@ TEST(EmulatorMatrices, AreLoadedByRows) {
   EXPECT_HAS(problem_of(around(kAddresses + kLoadMatrices), 32, 128), "nobody has written");
   load.replace(load.find("[%rd6]"), 6, "[%rd6+4]");
   EXPECT_HAS(problem_of(around(fill + load), 32, 128), "at an address that is no multiple of 16");
-  EXPECT_HAS(problem_of(around(fill + "\tsetp.eq.u32 %p1, %r1, 7;\n\t@%p1 bra $L1;\n" + kLoadMatrices + "$L1:\n"), 32, 128),
-             "thread 7");
+  EXPECT_HAS(problem_of(around(fill + "\tsetp.eq.u32 %p1, %r1, 7;\n\t@%p1 bra $L1;\n" + kLoadMatrices + "$L1:\n"), 32, 128), "thread 7");
   EXPECT_HAS(problem_of(around(fill + "\tsetp.eq.u32 %p1, %r1, 7;\n\t@%p1 bra $L1;\n" + kLoadMatrices + "$L1:\n"), 32, 128),
              "does not take part in a load of matrices");
 }
@@ -142,10 +141,11 @@ TEST(EmulatorMatrices, AreMultiplied) {
 }
 
 TEST(EmulatorMatrices, NumbersThatAreNone) {
-  auto out = run(around("\tmov.b32 %r2, 0x7f807f80;\n\tmov.b32 %r3, 0;\n"
-                        "\tmma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%r4, %r5, %r6, %r7}, {%r2, %r2, %r2, %r2}, {%r3, %r3}, {%r3, %r3, %r3, %r3};\n"
-                        "\tst.global.b32 [%rd3], %r4;\n"),
-                 {0}, 32);
+  auto out = run(
+      around("\tmov.b32 %r2, 0x7f807f80;\n\tmov.b32 %r3, 0;\n"
+             "\tmma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%r4, %r5, %r6, %r7}, {%r2, %r2, %r2, %r2}, {%r3, %r3}, {%r3, %r3, %r3, %r3};\n"
+             "\tst.global.b32 [%rd3], %r4;\n"),
+      {0}, 32);
   uint32_t bits;
   std::memcpy(&bits, &out[5], 4);
   EXPECT_EQ(bits, 0x7fffffffu);
@@ -157,21 +157,30 @@ TEST(EmulatorHalves, AreConverted) {
     const char *type;
     float value, back;
     uint32_t bits;
-  } const cases[] = {
-      {"bf16", 1.0f, 1.0f, 0x3f80},         {"bf16", 1.00390625f, 1.0f, 0x3f80}, // a tie: to even
-      {"bf16", 1.01171875f, 1.015625f, 0x3f82}, {"bf16", -3.0e38f, -3.0039e38f, 0xff62},
-      {"bf16", 3.4e38f, INFINITY, 0x7f80},  {"bf16", 1e-40f, 0x1p-133f, 0x0001},
-      {"f16", 1.0f, 1.0f, 0x3c00},          {"f16", 1.00048828125f, 1.0f, 0x3c00},
-      {"f16", 1.00146484375f, 1.001953125f, 0x3c02}, {"f16", -65504.0f, -65504.0f, 0xfbff},
-      {"f16", 65519.0f, 65504.0f, 0x7bff},  {"f16", 65520.0f, INFINITY, 0x7c00},
-      {"f16", 0x1p-14f, 0x1p-14f, 0x0400},  {"f16", 0x1.ff8p-15f, 0x1.ff8p-15f, 0x03ff},
-      {"f16", 0x1.fffp-15f, 0x1p-14f, 0x0400}, {"f16", 0x1p-24f, 0x1p-24f, 0x0001},
-      {"f16", 0x1p-25f, 0.0f, 0x0000},      {"f16", -0.0f, -0.0f, 0x8000}};
+  } const cases[] = {{"bf16", 1.0f, 1.0f, 0x3f80},
+                     {"bf16", 1.00390625f, 1.0f, 0x3f80}, // a tie: to even
+                     {"bf16", 1.01171875f, 1.015625f, 0x3f82},
+                     {"bf16", -3.0e38f, -3.0039e38f, 0xff62},
+                     {"bf16", 3.4e38f, INFINITY, 0x7f80},
+                     {"bf16", 1e-40f, 0x1p-133f, 0x0001},
+                     {"f16", 1.0f, 1.0f, 0x3c00},
+                     {"f16", 1.00048828125f, 1.0f, 0x3c00},
+                     {"f16", 1.00146484375f, 1.001953125f, 0x3c02},
+                     {"f16", -65504.0f, -65504.0f, 0xfbff},
+                     {"f16", 65519.0f, 65504.0f, 0x7bff},
+                     {"f16", 65520.0f, INFINITY, 0x7c00},
+                     {"f16", 0x1p-14f, 0x1p-14f, 0x0400},
+                     {"f16", 0x1.ff8p-15f, 0x1.ff8p-15f, 0x03ff},
+                     {"f16", 0x1.fffp-15f, 0x1p-14f, 0x0400},
+                     {"f16", 0x1p-24f, 0x1p-24f, 0x0001},
+                     {"f16", 0x1p-25f, 0.0f, 0x0000},
+                     {"f16", -0.0f, -0.0f, 0x8000}};
   for (const auto &c : cases) {
     std::string type = c.type;
-    std::string code = "\tld.global.b32 %r2, [%rd4];\n\tcvt.rn." + type + ".f32 %rs1, %r2;\n\tcvt.u32.u16 %r3, %rs1;\n"
-                       "\tst.global.b32 [%rd2], %r3;\n\t" + (type == "bf16" ? "shl.b32 %r4, %r3, 16" : "cvt.f32.f16 %r4, %rs1") +
-                       ";\n\tst.global.b32 [%rd2+4], %r4;\n";
+    std::string code = "\tld.global.b32 %r2, [%rd4];\n\tcvt.rn." + type +
+                       ".f32 %rs1, %r2;\n\tcvt.u32.u16 %r3, %rs1;\n"
+                       "\tst.global.b32 [%rd2], %r3;\n\t" +
+                       (type == "bf16" ? "shl.b32 %r4, %r3, 16" : "cvt.f32.f16 %r4, %rs1") + ";\n\tst.global.b32 [%rd2+4], %r4;\n";
     auto out = run(around(code), {c.value}, 1, 2);
     uint32_t bits;
     std::memcpy(&bits, &out[0], 4);

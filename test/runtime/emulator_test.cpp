@@ -8,8 +8,8 @@ using namespace xf::rt;
 namespace {
 
 TEST(Emulator, ComputesInEveryThread) {
-  auto out = run(around("\tld.global.b32 %r2, [%rd4];\n\tfma.rn.f32 %r3, %r2, 0f40000000, 0fBF800000;\n\tst.global.b32 [%rd3], %r3;\n"),
-                 ramp(70), 70);
+  auto out = run(around("\tld.global.b32 %r2, [%rd4];\n\tfma.rn.f32 %r3, %r2, 0f40000000, 0fBF800000;\n\tst.global.b32 [%rd3], %r3;\n"), ramp(70),
+                 70);
   for (size_t i = 0; i < out.size(); ++i)
     EXPECT_EQ(out[i], 2 * (static_cast<float>(i) + 1) - 1);
 }
@@ -141,7 +141,8 @@ TEST(Emulator, LanesTellAll) {
   EXPECT_EQ(words("\tsetp.lt.s32 %p1, %r2, 1;\n\tvote.sync.ballot.b32 %r5, %p1, -1;\n", values), all(1u << 7 | 1u << 9));
   // Halves of a warp that have parted, each by itself.
   auto halves = words("\tsetp.lt.u32 %p1, %r1, 16;\n\t@%p1 bra $L1;\n\tredux.sync.max.u32 %r5, %r1, 0xffff0000;\n\tbra.uni $L2;\n"
-                      "$L1:\n\tredux.sync.max.u32 %r5, %r1, 0xffff;\n$L2:\n", values);
+                      "$L1:\n\tredux.sync.max.u32 %r5, %r1, 0xffff;\n$L2:\n",
+                      values);
   EXPECT_EQ(halves[15], 15u);
   EXPECT_EQ(halves[16], 31u);
 }
@@ -223,7 +224,8 @@ TEST(Emulator, BlocksThatMeetInMemory) {
   }
   EXPECT_HAS(problem_of_blocks("\t@%p1 st.global.b32 [%rd3], %r1;\n" + read), "reads memory that another block of the launch has written");
   // The blocks may run the other way round.
-  EXPECT_HAS(problem_of_blocks("\t@%p1 ld.global.b32 %r2, [%rd3];\n\t@!%p1 st.global.b32 [%rd3], %r1;\n"), "writes memory that another block of the launch has read");
+  EXPECT_HAS(problem_of_blocks("\t@%p1 ld.global.b32 %r2, [%rd3];\n\t@!%p1 st.global.b32 [%rd3], %r1;\n"),
+             "writes memory that another block of the launch has read");
   EXPECT_HAS(problem_of_blocks(read + "\t@!%p1 st.global.b32 [%rd3], %r1;\n"), "writes memory that another block of the launch has read");
   EXPECT_HAS(problem_of_blocks("\tmov.b64 %rd5, buffer;\n\tcvt.u32.u64 %r4, %rd5;\n\t@%p1 st.global.b32 [%rd3], %r1;\n"
                                "\tand.b64 %rd6, %rd3, -16;\n\tmad.wide.u32 %rd7, %r1, 0, %rd5;\n\tsetp.gt.u32 %p2, %r1, 0;\n"
@@ -232,8 +234,10 @@ TEST(Emulator, BlocksThatMeetInMemory) {
 }
 
 TEST(Emulator, ThreadsThatMeetInMemory) {
-  std::string write = "\tst.global.b32 [%rd3], %r1;\n", neighbours = "\txor.b32 %r3, %r1, 1;\n\tmad.wide.u32 %rd7, %r3, 4, %rd2;\n"
-                      "\tld.global.b32 %r4, [%rd7];\n", barrier = "\tbar.sync 0;\n";
+  std::string write = "\tst.global.b32 [%rd3], %r1;\n",
+              neighbours = "\txor.b32 %r3, %r1, 1;\n\tmad.wide.u32 %rd7, %r3, 4, %rd2;\n"
+                           "\tld.global.b32 %r4, [%rd7];\n",
+              barrier = "\tbar.sync 0;\n";
   EXPECT_HAS(problem_of(around(write + neighbours), 64), "reads memory that thread 1 has written with no barrier between");
   EXPECT_EQ(problem_of(around(write + barrier + neighbours), 64), "");
   EXPECT_HAS(problem_of(around(write + barrier + neighbours + write), 64), "writes memory that another thread has read with no barrier between");
@@ -244,7 +248,9 @@ TEST(Emulator, ThreadsThatMeetInMemory) {
   EXPECT_HAS(problem_of(around(halves + other), 64), "reads memory that thread 2 has written with no barrier between");
   EXPECT_EQ(problem_of(around(halves + barrier + other), 64), "");
   // Bytes of a word are apart.
-  EXPECT_EQ(problem_of(around("\tcvt.u64.u32 %rd8, %r1;\n\tadd.s64 %rd9, %rd2, %rd8;\n\tld.global.b8 %rs1, [%rd9];\n\tst.global.b8 [%rd9], %rs1;\n"), 64), "");
+  EXPECT_EQ(
+      problem_of(around("\tcvt.u64.u32 %rd8, %r1;\n\tadd.s64 %rd9, %rd2, %rd8;\n\tld.global.b8 %rs1, [%rd9];\n\tst.global.b8 [%rd9], %rs1;\n"), 64),
+      "");
 }
 
 TEST(Emulator, LaunchesThatNoGpuTakes) {
@@ -310,8 +316,8 @@ TEST(Emulator, ConvertsTheLowerPartOfAWiderRegister) {
 // PTX ISA, cvt: 0 unless either is of 64 bits.
 TEST(Emulator, IntegersOfNoNumber) {
   auto bits = [](const std::string &conversion) {
-    auto out = run(around("\tmov.b32 %r5, 0f7FC00000;\n\tmov.b64 %rd8, 0d7FF8000000000000;\n\t" + conversion +
-                          ";\n\tst.global.b64 [%rd2], %rd9;\n"), {0}, 1, 2);
+    auto out = run(around("\tmov.b32 %r5, 0f7FC00000;\n\tmov.b64 %rd8, 0d7FF8000000000000;\n\t" + conversion + ";\n\tst.global.b64 [%rd2], %rd9;\n"),
+                   {0}, 1, 2);
     uint64_t value;
     std::memcpy(&value, out.data(), sizeof(value));
     return value;
@@ -365,7 +371,8 @@ TEST(Emulator, RefusesWhatItDoesNotKnow) {
   EXPECT_HAS(problem_of(around("\tbra $nowhere;\n"), 1), "does not understand PTX line");
   // What PTX ISA 7.0 and compute capability 8.0 do not have.
   for (const char *later : {"ld.global.v4.b64 {%rd5, %rd6, %rd7, %rd8}, [%rd3]", "cvt.f32.bf16 %r2, %rs1", "min.relu.s32 %r2, %r1, %r1",
-                            "min.xorsign.abs.f32 %r2, %r1, %r1", "cp.async.bulk.commit_group", "ld.acquire.gpu.global.b32 %r2, [%rd4]", "redux.sync.max.f32 %r2, %r1, -1"})
+                            "min.xorsign.abs.f32 %r2, %r1, %r1", "cp.async.bulk.commit_group", "ld.acquire.gpu.global.b32 %r2, [%rd4]",
+                            "redux.sync.max.f32 %r2, %r1, -1"})
     EXPECT_HAS(problem_of(around("\tmov.b16 %rs1, 0;\n\t" + std::string(later) + ";\n"), 1), ": " + std::string(later));
   // Exchanges that no kernel makes.
   for (const char *exchange : {"redux.sync.add.s32 %r2, %r1, -1", "redux.sync.max.b32 %r2, %r1, -1", "vote.sync.any.pred %p1, %p1, -1"})

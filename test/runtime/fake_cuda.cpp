@@ -24,8 +24,8 @@ using cuda::address, cuda::result;
 
 namespace {
 
-constexpr result kOk = 0, kInvalid = 1, kNotStarted = 3, kNoContext = 201, kBadPtx = 218, kNotFound = 500, kLaunchFailed = 719,
-                 kNotSupported = 801, kStillRecording = 900;
+constexpr result kOk = 0, kInvalid = 1, kNotStarted = 3, kNoContext = 201, kBadPtx = 218, kNotFound = 500, kLaunchFailed = 719, kNotSupported = 801,
+                 kStillRecording = 900;
 
 long setting(const char *name, long otherwise) {
   const char *text = std::getenv(name);
@@ -73,13 +73,13 @@ thread_local std::vector<void *> contexts;
 // With the mode that a program's own captures must be met with.
 bool is_inside() { return !contexts.empty() && contexts.back() == &memory && capture_mode == cuda::kRelaxedCaptures; }
 // Of what needs a context, and is none of a graph's.
-#define REFUSE_UNLESS_ALLOWED                                                                                                   \
-  if (!is_inside())                                                                                                             \
-    return kNoContext;                                                                                                          \
-  if (broken)                                                                                                                   \
-    return broken;                                                                                                              \
-  if (graphs_made > 0)                                                                                                          \
-    return kStillRecording
+#define REFUSE_UNLESS_ALLOWED                                                                                                                        \
+  if (!is_inside())                                                                                                                                  \
+    return kNoContext;                                                                                                                               \
+  if (broken)                                                                                                                                        \
+    return broken;                                                                                                                                   \
+  if (graphs_made > 0)                                                                                                                               \
+  return kStillRecording
 // Given back with the program where a broken driver did not take it, as the system does.
 struct host_block {
   std::unique_ptr<uint8_t[]> memory;
@@ -95,7 +95,8 @@ struct counted {
   void write() const {
     const char *name = std::getenv("FAKE_CUDA_COUNTS");
     if (std::FILE *file = name ? std::fopen(name, "w") : nullptr) {
-      std::fprintf(file, "launches %ld\nuploads %ld\nuploaded %ld\ndownloads %ld\ndownloaded %ld\nwaits %ld\nahead %ld\n"
+      std::fprintf(file,
+                   "launches %ld\nuploads %ld\nuploaded %ld\ndownloads %ld\ndownloaded %ld\nwaits %ld\nahead %ld\n"
                    "graphs %ld\nreplays %ld\nearly %ld\nmodules %ld\n",
                    launches, uploads, uploaded, downloads, downloaded, waits, ahead, graphs, replays, early, modules);
       std::fclose(file);

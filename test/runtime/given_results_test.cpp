@@ -154,7 +154,8 @@ TEST_P(given_results, are_refused_where_they_mean_nothing) {
   EXPECT_EQ(message(tokens(41, 3), nothing), "sentence 0: its target has 41 tokens; at most 40 are possible");
   EXPECT_EQ(message(tokens(40, 3), [&](auto &o) { o.prefix = ids.data(), o.prefix_count = 2; }),
             "sentence 0: its target has 40 tokens; at most 38 are possible");
-  const std::string searched = "results that are given are scored as they are: beams, samples, lengths, repetitions, what may be chosen and streams mean nothing there";
+  const std::string searched =
+      "results that are given are scored as they are: beams, samples, lengths, repetitions, what may be chosen and streams mean nothing there";
   EXPECT_EQ(message(tokens(3, 3), [](auto &o) { o.beam = 2; }), searched);
   EXPECT_EQ(message(tokens(3, 3), [](auto &o) { o.sample = 1; }), searched);
   EXPECT_EQ(message(tokens(3, 3), [](auto &o) { o.max_length = 5; }), searched);

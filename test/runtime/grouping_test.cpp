@@ -57,30 +57,20 @@ private:
 
 TEST_F(GroupingTest, OneSentence) { EXPECT_EQ(split({7}), std::vector<int32_t>({1})); }
 
-TEST_F(GroupingTest, EqualLengthsShareTheWeights) {
-  EXPECT_EQ(split(std::vector<int32_t>(20, 9)), std::vector<int32_t>({20}));
-}
+TEST_F(GroupingTest, EqualLengthsShareTheWeights) { EXPECT_EQ(split(std::vector<int32_t>(20, 9)), std::vector<int32_t>({20})); }
 
-TEST_F(GroupingTest, LongOnesDoNotPadShortOnes) {
-  EXPECT_EQ(split({200, 20, 20, 20}), std::vector<int32_t>({1, 4}));
-}
+TEST_F(GroupingTest, LongOnesDoNotPadShortOnes) { EXPECT_EQ(split({200, 20, 20, 20}), std::vector<int32_t>({1, 4})); }
 
-TEST_F(GroupingTest, WithoutPaddingGroupsHaveOneLength) {
-  EXPECT_EQ(split({9, 9, 8, 7, 7, 7}, 1, sharing::equal), std::vector<int32_t>({2, 3, 6}));
-}
+TEST_F(GroupingTest, WithoutPaddingGroupsHaveOneLength) { EXPECT_EQ(split({9, 9, 8, 7, 7, 7}, 1, sharing::equal), std::vector<int32_t>({2, 3, 6})); }
 
 TEST_F(GroupingTest, GroupsHaveAtMostSoManyTokens) {
   EXPECT_EQ(split({70, 30, 30, 30, 30}, 1, sharing::padded, 60), std::vector<int32_t>({1, 3, 5}));
   EXPECT_EQ(max_tokens_per_call(4, false), 2 * max_tokens_per_call(2, false));
 }
 
-TEST_F(GroupingTest, WithoutPaddingAnyMayShareACall) {
-  EXPECT_EQ(split({60, 31, 9, 2, 1}, 1, sharing::packed, 103), std::vector<int32_t>({5}));
-}
+TEST_F(GroupingTest, WithoutPaddingAnyMayShareACall) { EXPECT_EQ(split({60, 31, 9, 2, 1}, 1, sharing::packed, 103), std::vector<int32_t>({5})); }
 
-TEST_F(GroupingTest, GroupsAreEven) {
-  EXPECT_EQ(split({50, 40, 40, 30, 30, 10}, 1, sharing::packed, 130), std::vector<int32_t>({2, 6}));
-}
+TEST_F(GroupingTest, GroupsAreEven) { EXPECT_EQ(split({50, 40, 40, 30, 30, 10}, 1, sharing::packed, 130), std::vector<int32_t>({2, 6})); }
 
 TEST_F(GroupingTest, ThreadsGetSentencesOfTheirOwn) {
   // The longest goes to the thread that has the fewest tokens: 60 + 40 + 10, 50 + 45 + 20.

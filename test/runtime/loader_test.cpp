@@ -19,7 +19,7 @@
 namespace {
 int machine_cpus = 0;
 constexpr int kUsable = 700;
-}
+} // namespace
 extern "C" int __real_sched_getaffinity(pid_t, size_t, cpu_set_t *);
 extern "C" int __wrap_sched_getaffinity(pid_t process, size_t size, cpu_set_t *set) {
   if (machine_cpus == 0)
@@ -70,8 +70,8 @@ template <typename F> std::string with_header(F &&change, sample::options o = {}
 }
 
 TEST(loader, opens_every_kind) {
-  for (sample::kind kind : {sample::kind::translator, sample::kind::sequence_first, sample::kind::continuer,
-                            sample::kind::tagger, sample::kind::pooler}) {
+  for (sample::kind kind :
+       {sample::kind::translator, sample::kind::sequence_first, sample::kind::continuer, sample::kind::tagger, sample::kind::pooler}) {
     sample::options o;
     o.model = kind;
     EXPECT_EQ(open_message(sample::build(o)), "");
@@ -138,8 +138,7 @@ TEST(loader, survives_random_damage) {
     for (int i = 0; i < 8000; ++i) {
       std::vector<uint8_t> damaged = image;
       for (int flips = 1 + i % 3; flips > 0; --flips)
-        damaged[i % 2 ? random() % sizeof(xf_abi_image) : random() % end] =
-            static_cast<uint8_t>(random() % 3 == 0 ? 0xff : random());
+        damaged[i % 2 ? random() % sizeof(xf_abi_image) : random() % end] = static_cast<uint8_t>(random() % 3 == 0 ? 0xff : random());
       if (i % 4 < 2)
         sample::seal(damaged);
       bool opens = open_message(damaged).empty();
@@ -166,23 +165,19 @@ TEST(loader, notices_damage_of_two_words) {
 }
 
 TEST(loader, says_what_is_wrong) {
-  EXPECT_EQ(with_header([](auto &h) { h.abi_version = 99; }),
-            "image in memory: compiled for version 99 of the runtime interface; this is version " +
-                std::to_string(XF_ABI_VERSION) + ": compile again");
+  EXPECT_EQ(with_header([](auto &h) { h.abi_version = 99; }), "image in memory: compiled for version 99 of the runtime interface; this is version " +
+                                                                  std::to_string(XF_ABI_VERSION) + ": compile again");
   std::vector<uint8_t> damaged = sample::build({});
   damaged[reinterpret_cast<const xf_abi_image *>(damaged.data())->code.offset] ^= 1;
   EXPECT_EQ(open_message(damaged), "image in memory: damaged: its checksum is another");
   EXPECT_EQ(with_header([](auto &h) { h.magic[0] = 'Y'; }), "image in memory: not a compiled model");
   EXPECT_EQ(with_header([](auto &h) { h.image_size -= 8; }), "image in memory: damaged: the file is longer than it says");
   EXPECT_EQ(with_header([](auto &h) { h.code.offset += 8; }), "image in memory: damaged: the code is not page aligned");
-  EXPECT_EQ(with_header([](auto &h) { h.dims.offset += 1; }),
-            "image in memory: damaged: the table of dimensions is not aligned");
+  EXPECT_EQ(with_header([](auto &h) { h.dims.offset += 1; }), "image in memory: damaged: the table of dimensions is not aligned");
   EXPECT_EQ(with_header([](auto &h) { h.dims.count = uint64_t(1) << 61; }),
             "image in memory: damaged: past the end of the image: the table of dimensions");
-  EXPECT_EQ(with_header([](auto &h) { h.weights.size = ~uint64_t(0); }),
-            "image in memory: damaged: past the end of the image: the weights");
-  EXPECT_EQ(with_header([](auto &h) { h.generate.step = 0; }),
-            "image in memory: damaged: the search has no such step entry");
+  EXPECT_EQ(with_header([](auto &h) { h.weights.size = ~uint64_t(0); }), "image in memory: damaged: past the end of the image: the weights");
+  EXPECT_EQ(with_header([](auto &h) { h.generate.step = 0; }), "image in memory: damaged: the search has no such step entry");
   EXPECT_EQ(with_header([](auto &h) { h.generate.target = 41; }),
             "image in memory: damaged: the limits of the search are beyond those of its dimensions");
   auto with_state = [](auto &&damage) {
@@ -200,20 +195,16 @@ TEST(loader, says_what_is_wrong) {
   EXPECT_EQ(with_state([](auto &s) { s.positions = 2; }), shape);
   EXPECT_EQ(with_state([](auto &s) { s.layers = 0; }), shape);
   EXPECT_EQ(with_state([](auto &s) { s.dtype = XF_ABI_DTYPE_COUNT; }), shape);
-  EXPECT_EQ(with_header([](auto &h) { h.generate.end = 11; }),
-            "image in memory: damaged: the search's special tokens are not tokens");
+  EXPECT_EQ(with_header([](auto &h) { h.generate.end = 11; }), "image in memory: damaged: the search's special tokens are not tokens");
   EXPECT_EQ(with_header([](auto &h) { h.generate.more_ends_count = 1, h.generate.more_ends[0] = 11; }),
             "image in memory: damaged: the search's special tokens are not tokens");
-  EXPECT_EQ(with_header([](auto &h) { h.generate.more_ends_count = 8; }),
-            "image in memory: damaged: the search's special tokens are not tokens");
-  EXPECT_EQ(with_header([](auto &h) { h.generate.max_length_base = -1; }),
-            "image in memory: damaged: the search's lengths are impossible");
+  EXPECT_EQ(with_header([](auto &h) { h.generate.more_ends_count = 8; }), "image in memory: damaged: the search's special tokens are not tokens");
+  EXPECT_EQ(with_header([](auto &h) { h.generate.max_length_base = -1; }), "image in memory: damaged: the search's lengths are impossible");
   EXPECT_EQ(with_header([](auto &h) { h.generate.pad = 99; }), "image in memory: damaged: the padding is no token");
   sample::options shared;
   shared.pad = 25, shared.begin_bound = 20;
   EXPECT_EQ(open_message(sample::build(shared)), "image in memory: damaged: the padding is no token");
-  EXPECT_EQ(with_header([](auto &h) { h.text.suffix_count = 9; }),
-            "image in memory: damaged: too many prefix or suffix tokens");
+  EXPECT_EQ(with_header([](auto &h) { h.text.suffix_count = 9; }), "image in memory: damaged: too many prefix or suffix tokens");
 }
 
 // The message where one of the model's last tensors is damaged.
@@ -381,8 +372,7 @@ TEST(cpu, chooses_the_best_instruction_set_that_both_have) {
   EXPECT_EQ(isa_message({0, 3, 5}, 5, -1, false, /*slow_bf16=*/true), "1");
   EXPECT_EQ(isa_message({0, 3, 5}, 5, 5, false, /*slow_bf16=*/true), "2");
   EXPECT_EQ(isa_message({5}, 5, -1, false, /*slow_bf16=*/true), "0");
-  EXPECT_EQ(isa_message({0, 1, 3}, -1, -1),
-            "this CPU is too old: an x86-64 CPU with SSE4.2 and POPCNT (x86-64-v2) is needed");
+  EXPECT_EQ(isa_message({0, 1, 3}, -1, -1), "this CPU is too old: an x86-64 CPU with SSE4.2 and POPCNT (x86-64-v2) is needed");
 }
 
 } // namespace

@@ -19,9 +19,7 @@ protected:
     sample::write_file(program, sample::attach(sample::read_file(XF_RUNNER), sample::build(o)), 0755);
   }
   void TearDown() override { unlink(program.c_str()); }
-  ran with(const std::string &input, const std::string &arguments) {
-    return sample::shell("printf '" + input + "' | " + program + " " + arguments);
-  }
+  ran with(const std::string &input, const std::string &arguments) { return sample::shell("printf '" + input + "' | " + program + " " + arguments); }
   std::string said(const std::string &message) const { return program.substr(program.rfind('/') + 1) + ": " + message + "\n"; }
   // What printf makes of a probability: e^-`below` / `sum`.
   static std::string format_score(const char *format, double below, double sum) {

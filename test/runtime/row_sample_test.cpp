@@ -67,12 +67,32 @@ std::vector<share> shares(const std::vector<float> &x, const sampling &params) {
   return result;
 }
 
-const std::vector<sampling> kSettings = {{1, 0, 1},      {0.7, 0, 1},      {2, 0, 1},        {1, 1, 1},       {1, 5, 1},
-                                         {0.5, 40, 1},   {1, 600, 1},      {1, 100000, 1},   {0.01, 0, 1},    {100, 0, 1},
-                                         {1, 0, 0.9003}, {1.5, 0, 0.5003}, {1, 0, 0.999999}, {1, 20, 0.8003}, {0.3, 7, 0.3003},
-                                         {100, 0, 0.9003}, {100, 3000, 0.7003}, // most of all tokens
-                                         {1, 0, 1, 0.1003}, {2, 0, 1, 0.0303}, {1, 0, 1, 1}, {1, 20, 1, 0.2003}, {1, 600, 1, 0.0503},
-                                         {1, 0, 0.9003, 0.0503}, {1.5, 0, 0.5003, 1e-9}, {1, 20, 0.8003, 0.3003}, {100, 3000, 0.7003, 0.9603}};
+const std::vector<sampling> kSettings = {{1, 0, 1},
+                                         {0.7, 0, 1},
+                                         {2, 0, 1},
+                                         {1, 1, 1},
+                                         {1, 5, 1},
+                                         {0.5, 40, 1},
+                                         {1, 600, 1},
+                                         {1, 100000, 1},
+                                         {0.01, 0, 1},
+                                         {100, 0, 1},
+                                         {1, 0, 0.9003},
+                                         {1.5, 0, 0.5003},
+                                         {1, 0, 0.999999},
+                                         {1, 20, 0.8003},
+                                         {0.3, 7, 0.3003},
+                                         {100, 0, 0.9003},
+                                         {100, 3000, 0.7003}, // most of all tokens
+                                         {1, 0, 1, 0.1003},
+                                         {2, 0, 1, 0.0303},
+                                         {1, 0, 1, 1},
+                                         {1, 20, 1, 0.2003},
+                                         {1, 600, 1, 0.0503},
+                                         {1, 0, 0.9003, 0.0503},
+                                         {1.5, 0, 0.5003, 1e-9},
+                                         {1, 20, 0.8003, 0.3003},
+                                         {100, 3000, 0.7003, 0.9603}};
 
 TEST(row_sample, draws_by_probability) {
   for (int size : {1, 2, 15, 17, 64, 511, 513, 5000, 32001})
@@ -84,8 +104,8 @@ TEST(row_sample, draws_by_probability) {
           double uniform = i == 0 ? 0.0 : i == 1 ? 1.0 - 0x1p-53 : (i + 0.37) / 50;
           candidate got = draw(x, params, uniform);
           auto found = std::find_if(wanted.begin(), wanted.end(), [&](const share &s) { return s.token == got.token; });
-          ASSERT_NE(found, wanted.end())
-              << size << " token " << got.token << " k " << params.top_k << " p " << params.top_p << " min " << params.min_p;
+          ASSERT_NE(found, wanted.end()) << size << " token " << got.token << " k " << params.top_k << " p " << params.top_p << " min "
+                                         << params.min_p;
           EXPECT_EQ(got.logit, x[static_cast<size_t>(got.token)]);
           double begin = found == wanted.begin() ? 0.0 : (found - 1)->end;
           EXPECT_LE(begin, uniform + 1e-5);

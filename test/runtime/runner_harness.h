@@ -12,9 +12,7 @@
 
 namespace sample {
 
-inline std::string temporary(const std::string &name) {
-  return testing::TempDir() + "xf-runner-" + std::to_string(getpid()) + "-" + name;
-}
+inline std::string temporary(const std::string &name) { return testing::TempDir() + "xf-runner-" + std::to_string(getpid()) + "-" + name; }
 
 struct ran {
   std::string out;

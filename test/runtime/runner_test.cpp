@@ -83,8 +83,8 @@ TEST_F(runner, goes_on_after_bad_lines) {
   std::string name = name_of(program);
   EXPECT_EQ(got.status, 1);
   EXPECT_EQ(got.out, name + ": line 2: it is empty\n" + name + ": line 3: byte 1 is not UTF-8\n" + name +
-                         ": line 5: it has 13 tokens; at most 12 are possible\n" + expected({4}) + "\n\n\n" +
-                         expected({5, 6}) + "\n\n" + expected({5}) + "\n");
+                         ": line 5: it has 13 tokens; at most 12 are possible\n" + expected({4}) + "\n\n\n" + expected({5, 6}) + "\n\n" +
+                         expected({5}) + "\n");
 }
 
 TEST_F(runner, takes_lines_of_a_mebibyte) {
@@ -93,7 +93,8 @@ TEST_F(runner, takes_lines_of_a_mebibyte) {
   for (const std::string &line : {longest, longest + "\n", longest + "\r\n", mark + longest, mark + longest + "\r\n"})
     EXPECT_EQ(with(line, "").out, answer) << line.size();
   std::string refused = name_of(program) + ": line 1: it is longer than a mebibyte\n\n";
-  for (const std::string &line : {longest + " ", longest + " \n", longest + "\r\r\n", mark + longest + " ", mark + longest + "\rb", mark + longest + "\r \r\n"})
+  for (const std::string &line :
+       {longest + " ", longest + " \n", longest + "\r\r\n", mark + longest + " ", mark + longest + "\rb", mark + longest + "\r \r\n"})
     EXPECT_EQ(with(line, "").out, refused) << line.size();
   EXPECT_EQ(with("b\n" + mark + longest, "2> /dev/null").out, expected({5}) + "\n\n"); // a mark stands before the first line only
 }
@@ -181,15 +182,14 @@ TEST_F(runner, explains_its_options) {
   EXPECT_EQ(with("", "--beam 9").status, 2);
   ran help = with("", "--help");
   EXPECT_EQ(help.status, 0);
-  for (const char *option : {"--beam K", "--n-best N", "--length-penalty A", "--min-length N", "--max-length N",
-                             "--suppress ID,...", "--scores", "--ids", "--threads N", "--batch N", "--isa NAME",
-                             "--limits", "--version"})
+  for (const char *option : {"--beam K", "--n-best N", "--length-penalty A", "--min-length N", "--max-length N", "--suppress ID,...", "--scores",
+                             "--ids", "--threads N", "--batch N", "--isa NAME", "--limits", "--version"})
     EXPECT_NE(help.out.find(option), std::string::npos) << option;
   EXPECT_EQ(with("", "--version").out.rfind("sample, compiled with xfc ", 0), 0u);
   ran limits = with("", "--limits --threads 3");
   for (const char *part : {"model sample", "  S                      12\n", "  beam                    4\n", "with 3 threads",
-                           "  16 x batch + 8 x batch x beam + 16 x batch x beam x target (in 4s) bytes\n", "  3 x 4096 bytes, whole pages for the largest of\n",
-                           " 200 of encode\n", " 400 of step\n", "  lines", "  total"})
+                           "  16 x batch + 8 x batch x beam + 16 x batch x beam x target (in 4s) bytes\n",
+                           "  3 x 4096 bytes, whole pages for the largest of\n", " 200 of encode\n", " 400 of step\n", "  lines", "  total"})
     EXPECT_NE(limits.out.find(part), std::string::npos) << part << "\n" << limits.out;
 }
 
@@ -306,8 +306,8 @@ TEST_F(runner, predicts_labels_and_numbers) {
   static const char *names[] = {"<pad>", "<s>", "</s>", "<unk>", "A"};
   std::string wanted = std::string(names[label(4, 0)]) + " " + names[label(5, 1)] + "\n" + names[label(6, 0)] + "\n";
   EXPECT_EQ(with("a b\nc\n", "").out, wanted);
-  EXPECT_EQ(with("4 5\n6\n", "--ids").out, std::to_string(label(4, 0)) + " " + std::to_string(label(5, 1)) + "\n" +
-                                               std::to_string(label(6, 0)) + "\n");
+  EXPECT_EQ(with("4 5\n6\n", "--ids").out,
+            std::to_string(label(4, 0)) + " " + std::to_string(label(5, 1)) + "\n" + std::to_string(label(6, 0)) + "\n");
   EXPECT_EQ(with("a\n", "--beam 2").out, name_of(program) + ": --beam: this model predicts, it does not search\n");
   TearDown();
   o.model = sample::kind::pooler;
@@ -349,8 +349,8 @@ TEST_F(runner, says_why_a_line_is_not_predicted) {
   std::string line = name_of(program) + ": line ";
   EXPECT_EQ(got.status, 1);
   EXPECT_EQ(got.out, line + "2: it has 1 token; at least 2 are needed\n" + line + "3: there is no token 31; the last is 29\n" + line +
-                         "4: it has nothing but padding\n" + line + "5: it has 13 tokens; at most 12 are possible\n" +
-                         with("4 5\n", "--ids").out + "\n\n\n\n");
+                         "4: it has nothing but padding\n" + line + "5: it has 13 tokens; at most 12 are possible\n" + with("4 5\n", "--ids").out +
+                         "\n\n\n\n");
 }
 
 } // namespace

@@ -243,17 +243,16 @@ SAMPLE_CODE void sample_which(const xf_abi_context *c) {
   if (c->thread == 0)
     ((xf_abi_kernel_fn)c->kernels[1])(c, &view, 1);
 }
-#define SAMPLE_ISA(name, value)                                                                                     \
-  SAMPLE_CODE void name(const xf_abi_context *c, const xf_abi_view *views) {                                        \
-    for (int64_t b = 0; b < c->dims[B]; ++b)                                                                        \
-      ((int32_t *)views[0].data)[b] = value;                                                                        \
+#define SAMPLE_ISA(name, value)                                                                                                                      \
+  SAMPLE_CODE void name(const xf_abi_context *c, const xf_abi_view *views) {                                                                         \
+    for (int64_t b = 0; b < c->dims[B]; ++b)                                                                                                         \
+      ((int32_t *)views[0].data)[b] = value;                                                                                                         \
   }
 SAMPLE_ISA(sample_isa_0, 0)
 SAMPLE_ISA(sample_isa_1, 1)
 SAMPLE_ISA(sample_isa_2, 2)
 
 /* The states, for the image. */
-const xf_abi_state sample_states[3] = {
-    {{0, 0}, LAYERS, 0, XF_ABI_I32, 2, 1, {OUTER, -(T + 1)}, {1, UNIT}},
-    {{0, 0}, 1, 0, XF_ABI_I32, 1, -1, {2}, {1}},
-    {{0, 0}, 1, 1, XF_ABI_I32, 1, -1, {4}, {1}}};
+const xf_abi_state sample_states[3] = {{{0, 0}, LAYERS, 0, XF_ABI_I32, 2, 1, {OUTER, -(T + 1)}, {1, UNIT}},
+                                       {{0, 0}, 1, 0, XF_ABI_I32, 1, -1, {2}, {1}},
+                                       {{0, 0}, 1, 1, XF_ABI_I32, 1, -1, {4}, {1}}};

@@ -12,13 +12,9 @@ enum { SAMPLE_PAD = 0, SAMPLE_START = 1, SAMPLE_END = 2 };
 /* Feature of source token `id` at position s. */
 SAMPLE_INLINE int32_t sample_feature(int32_t id, int32_t s) { return (id * 7 + s * 3) % 13; }
 /* Folds a source token's feature into the hash of a sentence that its steps read; padding is left out. */
-SAMPLE_INLINE uint32_t sample_cross(uint32_t cross, int32_t feature, int32_t s) {
-  return cross * 33u + (uint32_t)(feature + 1) * (uint32_t)(s + 1);
-}
+SAMPLE_INLINE uint32_t sample_cross(uint32_t cross, int32_t feature, int32_t s) { return cross * 33u + (uint32_t)(feature + 1) * (uint32_t)(s + 1); }
 /* Two hashes of the target so far: of its tokens and positions, and, as a scan, of its tokens. */
-SAMPLE_INLINE uint32_t sample_seen(uint32_t seen, int32_t token, int32_t position) {
-  return seen * 31u + (uint32_t)token * 3u + (uint32_t)position;
-}
+SAMPLE_INLINE uint32_t sample_seen(uint32_t seen, int32_t token, int32_t position) { return seen * 31u + (uint32_t)token * 3u + (uint32_t)position; }
 SAMPLE_INLINE uint32_t sample_scan(uint32_t scan, int32_t token) { return scan * 17u + (uint32_t)token; }
 /* The weight, in 64ths, of source position s for a target position whose hash of tokens so far is `seen`. */
 SAMPLE_INLINE int32_t sample_weight(uint32_t seen, int32_t feature, int32_t s) {

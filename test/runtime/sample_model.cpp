@@ -56,14 +56,12 @@ public:
     image_.predict.pad = o_.pad;
     image_.predict.packed = image_.predict.types = -1;
 
-    add_entry("which", XF_ABI_ENTRY_FULL, code_offset(sample_which), {tensor("x", XF_ABI_I32, {dim(B)})},
-              {tensor("isa", XF_ABI_I32, {dim(B)})});
+    add_entry("which", XF_ABI_ENTRY_FULL, code_offset(sample_which), {tensor("x", XF_ABI_I32, {dim(B)})}, {tensor("isa", XF_ABI_I32, {dim(B)})});
     xf_abi_tensor src = tensor("src", o_.features ? XF_ABI_F32 : XF_ABI_I32, {outer, inner}, o_.features ? 0 : o_.source_bound);
     src.min_size[first ? 1 : 0] = o_.min_batch;
     src.min_size[first ? 0 : 1] = o_.min_source;
     if (o_.model == kind::tagger) {
-      predict(add_entry("tag", XF_ABI_ENTRY_FULL, code_offset(sample_tag), {src},
-                        {tensor("labels", XF_ABI_F32, {dim(B), dim(S), SAMPLE_LABELS})}),
+      predict(add_entry("tag", XF_ABI_ENTRY_FULL, code_offset(sample_tag), {src}, {tensor("labels", XF_ABI_F32, {dim(B), dim(S), SAMPLE_LABELS})}),
               1);
     } else if (o_.model == kind::pooler) {
       add_pooler(src);
@@ -98,9 +96,7 @@ private:
     return range;
   }
   xf_abi_range text(const std::string &s) { return put(s.data(), s.size(), 1); }
-  template <typename X> xf_abi_table table(const std::vector<X> &rows) {
-    return {put(rows.data(), rows.size() * sizeof(X), 8).offset, rows.size()};
-  }
+  template <typename X> xf_abi_table table(const std::vector<X> &rows) { return {put(rows.data(), rows.size() * sizeof(X), 8).offset, rows.size()}; }
 
   xf_abi_tensor tensor(const char *name, xf_abi_dtype dtype, std::vector<int64_t> shape, int64_t bound = 0) {
     xf_abi_tensor t = {};
@@ -112,10 +108,9 @@ private:
     return t;
   }
 
-  int32_t add_entry(const char *name, uint32_t kind, uint64_t code, std::vector<xf_abi_tensor> inputs,
-                    std::vector<xf_abi_tensor> outputs) {
-    entries_.push_back({text(name), code, kind, static_cast<uint32_t>(inputs.size()),
-                        static_cast<uint32_t>(outputs.size()), static_cast<uint32_t>(tensors_.size()), 100 * (1 + entries_.size())});
+  int32_t add_entry(const char *name, uint32_t kind, uint64_t code, std::vector<xf_abi_tensor> inputs, std::vector<xf_abi_tensor> outputs) {
+    entries_.push_back({text(name), code, kind, static_cast<uint32_t>(inputs.size()), static_cast<uint32_t>(outputs.size()),
+                        static_cast<uint32_t>(tensors_.size()), 100 * (1 + entries_.size())});
     tensors_.insert(tensors_.end(), inputs.begin(), inputs.end());
     tensors_.insert(tensors_.end(), outputs.begin(), outputs.end());
     return static_cast<int32_t>(entries_.size() - 1);
@@ -134,8 +129,7 @@ private:
     std::vector<xf_abi_tensor> inputs = {src}, outputs = {tensor("vector", XF_ABI_F32, {dim(B), SAMPLE_POOLED})};
     if (o_.pairs)
       inputs.push_back(tensor("types", XF_ABI_I32, {dim(B), dim(S)}, 2));
-    predict(add_entry("pool", XF_ABI_ENTRY_FULL, o_.pairs ? code_offset(sample_pool_pair) : code_offset(sample_pool), inputs, outputs),
-            o_.labels);
+    predict(add_entry("pool", XF_ABI_ENTRY_FULL, o_.pairs ? code_offset(sample_pool_pair) : code_offset(sample_pool), inputs, outputs), o_.labels);
     image_.predict.types = o_.pairs ? 1 : -1;
     if (!o_.packed)
       return;
@@ -155,8 +149,7 @@ private:
     xf_abi_tensor past = tensor("xf.past", XF_ABI_I32, {dim(B)}), slots = tensor("xf.slots", XF_ABI_I32, {dim(B)});
     xf_abi_tensor memory = tensor("memory", XF_ABI_F32, {outer, inner, 2});
     xf_abi_tensor tokens = tensor("tgt", XF_ABI_I32, {first ? dim(N) : dim(B), first ? dim(B) : dim(N)}, SAMPLE_VOCABULARY);
-    xf_abi_tensor logits =
-        tensor("logits", XF_ABI_F32, {first ? dim(N) : dim(B), first ? dim(B) : dim(N), SAMPLE_VOCABULARY});
+    xf_abi_tensor logits = tensor("logits", XF_ABI_F32, {first ? dim(N) : dim(B), first ? dim(B) : dim(N), SAMPLE_VOCABULARY});
     g.tokens_input = 0, g.logits_output = 0;
     if (!source) {
       g.source_dim = -1;
@@ -164,15 +157,12 @@ private:
       add_choice(code_offset(sample_choose_alone), {tokens, past});
       return;
     }
-    g.encode = add_entry("encode", XF_ABI_ENTRY_FULL, code_offset(first ? sample_encode_first : sample_encode), {src},
-                         {memory});
+    g.encode = add_entry("encode", XF_ABI_ENTRY_FULL, code_offset(first ? sample_encode_first : sample_encode), {src}, {memory});
     std::vector<xf_abi_tensor> begin_inputs = {memory, slots};
     if (o_.begin_bound >= 0) // the code does not read it
       begin_inputs.push_back(tensor("src", XF_ABI_I32, {outer, inner}, o_.begin_bound));
-    g.begin = add_entry("begin", XF_ABI_ENTRY_BEGIN, code_offset(first ? sample_begin_first : sample_begin),
-                        begin_inputs, {});
-    g.step = add_entry("step", XF_ABI_ENTRY_STEP, code_offset(first ? sample_step_first : sample_step),
-                       {tokens, past, slots}, {logits});
+    g.begin = add_entry("begin", XF_ABI_ENTRY_BEGIN, code_offset(first ? sample_begin_first : sample_begin), begin_inputs, {});
+    g.step = add_entry("step", XF_ABI_ENTRY_STEP, code_offset(first ? sample_step_first : sample_step), {tokens, past, slots}, {logits});
     add_choice(code_offset(first ? sample_choose_first : sample_choose), {tokens, past, slots});
     if (!o_.aligns)
       return;
@@ -191,8 +181,7 @@ private:
     inputs.push_back(tensor("xf.options", XF_ABI_I32, {2}));
     image_.generate.choose = add_entry("choose", XF_ABI_ENTRY_STEP, code, inputs,
                                        {tensor("xf.values", XF_ABI_F32, {dim(B), SAMPLE_MAX_CHOSEN}),
-                                        tensor("xf.tokens", XF_ABI_I32, {dim(B), SAMPLE_MAX_CHOSEN}),
-                                        tensor("xf.norms", XF_ABI_F32, {dim(B), 2})});
+                                        tensor("xf.tokens", XF_ABI_I32, {dim(B), SAMPLE_MAX_CHOSEN}), tensor("xf.norms", XF_ABI_F32, {dim(B), 2})});
   }
 
   void add_text() {
@@ -234,8 +223,7 @@ private:
   std::vector<uint8_t> finish() {
     image_.name = text("sample");
     image_.ir = text("module {}");
-    std::vector<xf_abi_dim> dims = {
-        {text("B"), kBatch}, {text("S"), kSource}, {text("T"), kTarget}, {text("N"), kTarget}};
+    std::vector<xf_abi_dim> dims = {{text("B"), kBatch}, {text("S"), kSource}, {text("T"), kTarget}, {text("N"), kTarget}};
     if (o_.chooses)
       dims.push_back({text("C"), kClasses});
     if (o_.packed)

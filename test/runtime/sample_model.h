@@ -17,8 +17,7 @@ namespace sample {
 // Bytes that start at a page boundary, as an image must in memory.
 class aligned_bytes {
 public:
-  explicit aligned_bytes(const std::vector<uint8_t> &bytes)
-      : storage_(bytes.size() + XF_ABI_PAGE), size_(bytes.size()) {
+  explicit aligned_bytes(const std::vector<uint8_t> &bytes) : storage_(bytes.size() + XF_ABI_PAGE), size_(bytes.size()) {
     offset_ = XF_ABI_PAGE - reinterpret_cast<uintptr_t>(storage_.data()) % XF_ABI_PAGE;
     std::copy(bytes.begin(), bytes.end(), data());
   }

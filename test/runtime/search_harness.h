@@ -19,8 +19,7 @@ namespace sample {
 // A model in memory, and a session of it.
 class machine {
 public:
-  explicit machine(const sample::options &o, int threads = 1, int isa = XF_ISA_BASELINE)
-      : image_(sample::build(o)) {
+  explicit machine(const sample::options &o, int threads = 1, int isa = XF_ISA_BASELINE) : image_(sample::build(o)) {
     xf_session_options options;
     xf_session_options_init(&options, sizeof(options));
     options.threads = threads;
@@ -63,8 +62,8 @@ struct outcome {
   xf_status status;
 };
 
-inline outcome collect(const std::vector<int32_t> &ids, const std::vector<int32_t> &lengths, const std::vector<double> &scores,
-                int64_t capacity, int32_t best, xf_status status) {
+inline outcome collect(const std::vector<int32_t> &ids, const std::vector<int32_t> &lengths, const std::vector<double> &scores, int64_t capacity,
+                       int32_t best, xf_status status) {
   outcome result;
   result.status = status;
   for (size_t i = 0; i < lengths.size(); ++i) {
@@ -105,8 +104,7 @@ inline outcome generate(xf_session *session, const std::vector<tokens> &sources,
   std::vector<int32_t> out(count * 64, -7), lengths(count);
   std::vector<double> scores(count);
   xf_hypotheses results = {sizeof(results), out.data(), 64, lengths.data(), scores.data()};
-  xf_status status =
-      xf_generate(session, given.ids.data(), given.offsets.data(), static_cast<int64_t>(sources.size()), &options, &results);
+  xf_status status = xf_generate(session, given.ids.data(), given.offsets.data(), static_cast<int64_t>(sources.size()), &options, &results);
   return collect(out, lengths, scores, 64, options.n_best, status);
 }
 

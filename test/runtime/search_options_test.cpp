@@ -334,19 +334,24 @@ TEST_P(search_options, refuse_what_cannot_be_served) {
   EXPECT_EQ(message([&](auto &o) { o.ends = token.data(), o.ends_count = 1; }), "a token that ends results must be between 0 and 10, not 11");
   EXPECT_EQ(message([&](auto &o) { o.ends_count = 1; }), "the tokens that end results are null");
   EXPECT_EQ(message([&](auto &o) { o.prefix_count = 1; }), "the prefix is null");
-  EXPECT_EQ(message([&](auto &o) { o.prefix = token.data(), o.prefix_offsets = descending.data(); }), "the prefixes' offsets descend, or are negative: number 0 is 3, the next 2");
+  EXPECT_EQ(message([&](auto &o) { o.prefix = token.data(), o.prefix_offsets = descending.data(); }),
+            "the prefixes' offsets descend, or are negative: number 0 is 3, the next 2");
   const std::vector<int64_t> some = {0, 1};
   EXPECT_EQ(message([&](auto &o) { o.prefix_offsets = some.data(); }), "the prefixes are null");
   EXPECT_EQ(message([&](auto &o) { o.prefix = token.data(), o.prefix_count = 1; }), "sentence 0: its prefix: there is no token 11; the last is 10");
-  EXPECT_EQ(message([&](auto &o) { o.prefix = many.data(), o.prefix_count = 40; }),
-            "sentence 0: its prefix has 40 tokens; at most 39 are possible");
+  EXPECT_EQ(message([&](auto &o) { o.prefix = many.data(), o.prefix_count = 40; }), "sentence 0: its prefix has 40 tokens; at most 39 are possible");
   EXPECT_EQ(message([](auto &o) { o.no_repeat_ngram = -1; }), "the number of tokens that are not to be repeated must not be negative, as -1 is");
   for (double bad : {0.0, -1.0, 1e9, std::nan("")}) {
     EXPECT_EQ(message([&](auto &o) { o.repetition_penalty = bad; }).rfind("the repetition penalty must be between 0.01 and 100, not ", 0), 0u);
     EXPECT_EQ(message([&](auto &o) { o.sample = 1, o.temperature = bad; }).rfind("the temperature must be between 0.01 and 100, not ", 0), 0u);
-    EXPECT_EQ(message([&](auto &o) { o.sample = 1, o.top_p = bad; }).rfind("the share of probability to draw from must be above 0 and at most 1, not ", 0), 0u);
+    EXPECT_EQ(
+        message([&](auto &o) { o.sample = 1, o.top_p = bad; }).rfind("the share of probability to draw from must be above 0 and at most 1, not ", 0),
+        0u);
     if (bad != 0)
-      EXPECT_EQ(message([&](auto &o) { o.sample = 1, o.min_p = bad; }).rfind("how probable a drawn token is at least, of the likeliest, must be between 0 and 1, not ", 0), 0u);
+      EXPECT_EQ(message([&](auto &o) {
+                  o.sample = 1, o.min_p = bad;
+                }).rfind("how probable a drawn token is at least, of the likeliest, must be between 0 and 1, not ", 0),
+                0u);
   }
   EXPECT_EQ(message([](auto &o) { o.sample = 1, o.top_k = -2; }), "the number of tokens to draw from must not be negative, as -2 is");
 

@@ -259,12 +259,10 @@ TEST_P(search, refuses_options_beyond_the_limits) {
   auto message = [&](auto change, xf_status status = XF_INVALID_ARGUMENT) { return message_of(m.session, status, change); };
   EXPECT_EQ(message([](auto &o) { o.beam = 5; }, XF_LIMIT), "the number of beams must be between 1 and 4, not 5");
   EXPECT_EQ(message([](auto &o) { o.beam = 0; }), "the number of beams must be between 1 and 4, not 0");
-  EXPECT_EQ(message([](auto &o) { o.n_best = 2; }),
-            "the number of results of a line (at most the number of beams) must be between 1 and 1, not 2");
+  EXPECT_EQ(message([](auto &o) { o.n_best = 2; }), "the number of results of a line (at most the number of beams) must be between 1 and 1, not 2");
   EXPECT_EQ(message([](auto &o) { o.batch = 5; }, XF_LIMIT), "the batch must be between 1 and 4, not 5");
   EXPECT_EQ(message([](auto &o) { o.max_length = 41; }, XF_LIMIT), "the maximum length must be between 1 and 40, not 41");
-  EXPECT_EQ(message([](auto &o) { o.min_length = 5, o.max_length = 4; }),
-            "the minimum length 5 is above the maximum length 4");
+  EXPECT_EQ(message([](auto &o) { o.min_length = 5, o.max_length = 4; }), "the minimum length 5 is above the maximum length 4");
   for (double bad : {-21.0, 20.5, static_cast<double>(NAN)})
     EXPECT_EQ(message([&](auto &o) { o.length_penalty = bad; }).rfind("the length penalty must be between -20 and 20, not ", 0), 0u);
   // No struct ends within a pointer.

@@ -87,14 +87,16 @@ TEST_F(SentenceWindow, GivesAllInBatches) {
     for (int64_t i = 0; i < count; ++i)
       if (i % 5 != 4)
         wanted.insert(i);
-    window_.for_batches(rows(lengths), 2, [](int64_t sentence) { return sentence % 5 != 4; }, [&](int64_t batch) {
-      EXPECT_TRUE(batch == 2 || batch == window_.waiting()) << batch;
-      for (int64_t i = 0; i < batch; ++i) {
-        given.insert(window_.sentence(i));
-        EXPECT_EQ(window_.length(i), lengths[static_cast<size_t>(window_.sentence(i))]);
-        EXPECT_LE(window_.length(i), window_.length(0));
-      }
-    });
+    window_.for_batches(
+        rows(lengths), 2, [](int64_t sentence) { return sentence % 5 != 4; },
+        [&](int64_t batch) {
+          EXPECT_TRUE(batch == 2 || batch == window_.waiting()) << batch;
+          for (int64_t i = 0; i < batch; ++i) {
+            given.insert(window_.sentence(i));
+            EXPECT_EQ(window_.length(i), lengths[static_cast<size_t>(window_.sentence(i))]);
+            EXPECT_LE(window_.length(i), window_.length(0));
+          }
+        });
     EXPECT_EQ(given, wanted) << count;
   }
 }

@@ -38,9 +38,7 @@ protected:
     xf_model_free(model);
   }
   std::string run_message(const char *entry, std::vector<xf_tensor> in, std::vector<xf_tensor> out) {
-    EXPECT_NE(xf_run(handle, entry, in.data(), static_cast<int32_t>(in.size()), out.data(),
-                     static_cast<int32_t>(out.size())),
-              XF_OK);
+    EXPECT_NE(xf_run(handle, entry, in.data(), static_cast<int32_t>(in.size()), out.data(), static_cast<int32_t>(out.size())), XF_OK);
     return xf_message();
   }
 
@@ -106,8 +104,7 @@ TEST_F(session, says_which_tensors_and_sizes_are_at_odds) {
   EXPECT_EQ(run_message("encode", {in}, {out}), "input 'src' holds 30 at position 2; values go from 0 to 29");
   src[2] = 0;
   out.shape[1] = 4;
-  EXPECT_EQ(run_message("encode", {in}, {out}),
-            "output 'memory' has another data type or shape than f32[B, S, 2], which is [1, 3, 2] here");
+  EXPECT_EQ(run_message("encode", {in}, {out}), "output 'memory' has another data type or shape than f32[B, S, 2], which is [1, 3, 2] here");
 }
 
 // Kernels may write an output before they have read all of what lies there.
@@ -175,25 +172,51 @@ TEST_F(session, takes_null) {
   int64_t offsets[] = {0, 1};
   xf_hypotheses results = {};
   const char *line = "a", *entry = "encode";
-  for (xf_status status :
-       {xf_open(nullptr, &other), xf_open("model", nullptr), xf_open_memory(nullptr, 4096, &other), xf_open_memory(ids, 4, nullptr), xf_open_self(nullptr),
-        xf_open_linked(nullptr, &other), xf_open_linked("model", nullptr), xf_get_limits(nullptr, nullptr), xf_get_limits(model, nullptr),
-        xf_get_search_info(model, nullptr), xf_input_info(nullptr, 0, 0, &info), xf_input_info(model, 0, 0, nullptr), xf_output_info(model, 0, 0, nullptr),
-        xf_source_info(nullptr, 0, &info), xf_source_info(model, 0, nullptr), xf_session_create(nullptr, nullptr, &none), xf_session_create(model, nullptr, nullptr),
-        xf_output_shapes(nullptr, entry, nullptr, 0, nullptr, 0), xf_output_shapes(handle, nullptr, nullptr, 0, nullptr, 0),
-        xf_output_shapes(handle, entry, nullptr, 1, nullptr, 0), xf_run(nullptr, entry, nullptr, 0, nullptr, 0), xf_run(handle, nullptr, nullptr, 0, nullptr, 0),
-        xf_run(handle, entry, nullptr, 1, nullptr, 1), xf_shortlist_open(nullptr, "list", 0, &list), xf_shortlist_open(model, nullptr, 0, &list),
-        xf_shortlist_open(model, "list", 0, nullptr), xf_generate(nullptr, ids, offsets, 1, nullptr, &results), xf_generate(handle, nullptr, offsets, 1, nullptr, &results),
-        xf_generate(handle, ids, nullptr, 1, nullptr, &results), xf_generate(handle, ids, offsets, 1, nullptr, nullptr), xf_generate_from(nullptr, nullptr, 0, nullptr, &results),
-        xf_generate_from(handle, nullptr, 1, nullptr, &results), xf_get_encoding_info(nullptr, nullptr), xf_get_encoding_info(handle, nullptr),
-        xf_encode(handle, nullptr, nullptr, 1, nullptr, 0), xf_encode(handle, ids, offsets, 1, nullptr, 2), xf_process_lines(nullptr, &line, 1, 0, nullptr, &lines),
-        xf_process_lines(handle, nullptr, 1, 0, nullptr, &lines), xf_process_lines(handle, &line, 1, 0, nullptr, nullptr)}) {
+  for (xf_status status : {xf_open(nullptr, &other),
+                           xf_open("model", nullptr),
+                           xf_open_memory(nullptr, 4096, &other),
+                           xf_open_memory(ids, 4, nullptr),
+                           xf_open_self(nullptr),
+                           xf_open_linked(nullptr, &other),
+                           xf_open_linked("model", nullptr),
+                           xf_get_limits(nullptr, nullptr),
+                           xf_get_limits(model, nullptr),
+                           xf_get_search_info(model, nullptr),
+                           xf_input_info(nullptr, 0, 0, &info),
+                           xf_input_info(model, 0, 0, nullptr),
+                           xf_output_info(model, 0, 0, nullptr),
+                           xf_source_info(nullptr, 0, &info),
+                           xf_source_info(model, 0, nullptr),
+                           xf_session_create(nullptr, nullptr, &none),
+                           xf_session_create(model, nullptr, nullptr),
+                           xf_output_shapes(nullptr, entry, nullptr, 0, nullptr, 0),
+                           xf_output_shapes(handle, nullptr, nullptr, 0, nullptr, 0),
+                           xf_output_shapes(handle, entry, nullptr, 1, nullptr, 0),
+                           xf_run(nullptr, entry, nullptr, 0, nullptr, 0),
+                           xf_run(handle, nullptr, nullptr, 0, nullptr, 0),
+                           xf_run(handle, entry, nullptr, 1, nullptr, 1),
+                           xf_shortlist_open(nullptr, "list", 0, &list),
+                           xf_shortlist_open(model, nullptr, 0, &list),
+                           xf_shortlist_open(model, "list", 0, nullptr),
+                           xf_generate(nullptr, ids, offsets, 1, nullptr, &results),
+                           xf_generate(handle, nullptr, offsets, 1, nullptr, &results),
+                           xf_generate(handle, ids, nullptr, 1, nullptr, &results),
+                           xf_generate(handle, ids, offsets, 1, nullptr, nullptr),
+                           xf_generate_from(nullptr, nullptr, 0, nullptr, &results),
+                           xf_generate_from(handle, nullptr, 1, nullptr, &results),
+                           xf_get_encoding_info(nullptr, nullptr),
+                           xf_get_encoding_info(handle, nullptr),
+                           xf_encode(handle, nullptr, nullptr, 1, nullptr, 0),
+                           xf_encode(handle, ids, offsets, 1, nullptr, 2),
+                           xf_process_lines(nullptr, &line, 1, 0, nullptr, &lines),
+                           xf_process_lines(handle, nullptr, 1, 0, nullptr, &lines),
+                           xf_process_lines(handle, &line, 1, 0, nullptr, nullptr)}) {
     EXPECT_EQ(status, XF_INVALID_ARGUMENT);
     EXPECT_STRNE(xf_message(), "");
   }
   EXPECT_FALSE(other || none || list || lines);
-  EXPECT_FALSE(xf_model_name(nullptr) || xf_dim_name(nullptr, 0) || xf_entry_name(nullptr, 0) || xf_session_isa(nullptr) || xf_session_device(nullptr) ||
-               xf_line_text(nullptr, 0, 0) || xf_line_error(nullptr, 0));
+  EXPECT_FALSE(xf_model_name(nullptr) || xf_dim_name(nullptr, 0) || xf_entry_name(nullptr, 0) || xf_session_isa(nullptr) ||
+               xf_session_device(nullptr) || xf_line_text(nullptr, 0, 0) || xf_line_error(nullptr, 0));
   EXPECT_FALSE(xf_dim_count(nullptr) || xf_entry_count(nullptr) || xf_session_threads(nullptr) || xf_line_results(nullptr, 0) ||
                xf_line_alignment(nullptr, 0, 0, nullptr, 0));
   EXPECT_EQ(xf_line_score(nullptr, 0, 0), 0);
@@ -386,9 +409,7 @@ TEST_P(allocations, are_none_while_running) {
     s.beam = 2, s.min_length = 3, s.max_length = 9, s.batch = 2;
     s.suppress = tokens, s.suppress_count = 1, s.ends = tokens + 1, s.ends_count = 1;
   });
-  add("a prefix for each", [&](auto &s) {
-    s.beam = 2, s.prefix = given.data(), s.prefix_offsets = given_offsets.data(), s.prefix_counts = 1;
-  });
+  add("a prefix for each", [&](auto &s) { s.beam = 2, s.prefix = given.data(), s.prefix_offsets = given_offsets.data(), s.prefix_counts = 1; });
   add("a shortlist", [&](auto &s) { s.beam = s.n_best = 2, s.shortlist = list; });
   add("coverage", [](auto &s) { s.beam = s.n_best = 4, s.coverage_penalty = 0.5; });
   add("told of tokens", [&](auto &s) {

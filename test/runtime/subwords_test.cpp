@@ -66,7 +66,8 @@ TEST(subwords, of_a_unigram_model_are_the_most_probable) {
 
 TEST(subwords, may_begin_with_the_same_bytes) {
   const std::string zero(1, '\0');
-  std::vector<made> pieces = {{kBlank, -1}, {"abcdefgh", -2}, {"abcdefghi", -2}, {"abcdefghij", -2}, {"abcdefghk", -2}, {"ab", -2}, {"ab" + zero, -2}, {"ab" + zero + "c", -2}};
+  std::vector<made> pieces = {{kBlank, -1},      {"abcdefgh", -2}, {"abcdefghi", -2}, {"abcdefghij", -2},
+                              {"abcdefghk", -2}, {"ab", -2},       {"ab" + zero, -2}, {"ab" + zero + "c", -2}};
   std::string model = model_of(pieces, subword_kind::unigram);
   for (size_t i = 1; i < pieces.size(); ++i)
     EXPECT_EQ(encode(model, pieces[i].text), (ids{2, static_cast<int32_t>(i + 2)})) << i;
@@ -111,7 +112,9 @@ TEST(subwords, stand_for_bytes_where_there_is_nothing_else) {
 // Two entries of a double-array trie, from a and from ab, and their replacements.
 TEST(subwords, are_of_text_that_is_normalised_first) {
   std::vector<uint32_t> units(512);
-  auto set = [&](uint32_t at, char label, uint32_t next, bool leaf) { units[at] = (at ^ next) << 10 | uint32_t(leaf) << 8 | static_cast<uint8_t>(label); };
+  auto set = [&](uint32_t at, char label, uint32_t next, bool leaf) {
+    units[at] = (at ^ next) << 10 | uint32_t(leaf) << 8 | static_cast<uint8_t>(label);
+  };
   units[0] = 256u << 10;                 // the root's children stand at 256 ^ their label
   set(256 ^ 'a', 'a', 128, true);        // "a" ends here, and goes on at 128 ^ label
   units[128] = 0x80000000u | 0;          // what "a" becomes: the string at 0

@@ -148,7 +148,8 @@ TEST(text_api, half_a_character_waits_for_the_other) {
   machine bytes(of_subwords(tokenizers::bytes_of(table)));
   EXPECT_EQ(to_text(bytes.model, {3, 8}, true), "") << "bytes that follow each other are text together, or not at all";
   EXPECT_EQ(to_text(bytes.model, {4, 8, 10}, true), "ab") << "nor do tokens without a name part them";
-  EXPECT_EQ(to_text(bytes.model, {4, 8, 10, 6, 4}), "ab\xef\xbf\xbd\xef\xbf\xbd" "ab");
+  EXPECT_EQ(to_text(bytes.model, {4, 8, 10, 6, 4}), "ab\xef\xbf\xbd\xef\xbf\xbd"
+                                                    "ab");
 }
 
 // As it is used: inside on_token.

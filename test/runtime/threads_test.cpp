@@ -1,6 +1,6 @@
 // Threads: a session's own, those that its caller lends, and what of the caller's none of them may notice.
-#include "runtime/core/threads.h"
 #include "runtime/core/cpu.h"
+#include "runtime/core/threads.h"
 #include "runtime/include/xf/xf.h"
 #include "test/runtime/sample_model.h"
 

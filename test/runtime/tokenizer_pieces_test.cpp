@@ -77,7 +77,9 @@ TEST(tokenizer, puts_pieces_together) {
   EXPECT_EQ(decode(m, {5, 3, 1, 0, 9}), "ab a\xe4\xb8\xad");
   EXPECT_EQ(decode(m, {3, 3, 1}), " a");
   EXPECT_EQ(decode(m, {6, 0, 7, 8, 1}), "\xc3\xa4~a") << "special tokens are not between them";
-  EXPECT_EQ(decode(m, {6, 7, 7, 1, 8}), "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd" "a~") << "all bytes are text, or none of them";
+  EXPECT_EQ(decode(m, {6, 7, 7, 1, 8}), "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"
+                                        "a~")
+      << "all bytes are text, or none of them";
   m.head.flags = 0;
   EXPECT_EQ(decode(m, {8}), "<0x7E>");
   m = unigrams();
@@ -104,11 +106,14 @@ TEST(tokenizer, rewrites_text) {
   EXPECT_EQ(encode(m, " \t"), (ids{})) << "nothing is put before nothing";
   EXPECT_TRUE(becomes("a", "__a", {m.steps[1], m.steps[1]}));
   // Clusters: a short one becomes what the first of it, or the fewest of it, do.
-  const made::step map{XF_TOKENIZER_MAP_CLUSTERS,
-                       {{'b', {'B'}}, {0x4e2d, {'C'}}, {'\r', {' '}}, {1, {}}},
-                       {{{'a', 0x308}, {'A'}}, {{'a', 0x308, 0x308}, {'D'}}}};
+  const made::step map{
+      XF_TOKENIZER_MAP_CLUSTERS, {{'b', {'B'}}, {0x4e2d, {'C'}}, {'\r', {' '}}, {1, {}}}, {{{'a', 0x308}, {'A'}}, {{'a', 0x308, 0x308}, {'D'}}}};
   const std::string mark = "\xcc\x88", chinese = "\xe4\xb8\xad";
-  EXPECT_TRUE(becomes("a" + mark + "a\x01" "b" + mark + "b", "AaBB", {map}));
+  EXPECT_TRUE(becomes("a" + mark +
+                          "a\x01"
+                          "b" +
+                          mark + "b",
+                      "AaBB", {map}));
   EXPECT_TRUE(becomes("a" + mark + mark, "A", {map}));
   EXPECT_TRUE(becomes("a" + mark + mark + mark, "a" + mark + mark + mark, {map})) << "a long one";
   EXPECT_TRUE(becomes(chinese + mark, "C", {map}));

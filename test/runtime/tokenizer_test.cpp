@@ -73,7 +73,8 @@ TEST(tokenizer, splits_words_as_patterns_do) {
 TEST(tokenizer, puts_bytes_together) {
   made m = bpe();
   EXPECT_EQ(decode(m, {0, 12, 14, 13, 15}), "abc abc\xc3\xa4[x]");
-  EXPECT_EQ(decode(m, {8, 1}), "\xef\xbf\xbd" "a");
+  EXPECT_EQ(decode(m, {8, 1}), "\xef\xbf\xbd"
+                               "a");
   EXPECT_EQ(decode(m, {9, 8}), "\xef\xbf\xbd\xef\xbf\xbd");
   EXPECT_EQ(decode(m, {999, -1}), "");
   m.tokens.insert(m.tokens.end(), {"\xf0\x9f", "\x98", "\x80", std::string(1, '\0')});
@@ -155,7 +156,9 @@ TEST(tokenizer, cuts_the_longest_pieces) {
   EXPECT_EQ(encode(m, "[SEP]"), (ids{0, 0, 0})) << "no text is cut into special tokens";
   EXPECT_EQ(encode(m, "un", 9, 5), (ids{2}));
   EXPECT_EQ(encode(m, "x", 9, 5), (ids{5}));
-  EXPECT_EQ(encode(m, "a\xe4\xb8\xad" "b"), (ids{0, 9, 0}));
+  EXPECT_EQ(encode(m, "a\xe4\xb8\xad"
+                      "b"),
+            (ids{0, 9, 0}));
   EXPECT_EQ(encode(m, "u\x01n\taff"), (ids{2, 6}));
   EXPECT_EQ(decode(m, {2, 3, 1, 6, 7, 0}), "unaff aff.");
   EXPECT_EQ(decode(m, {5, 5}), "##aa");
@@ -176,7 +179,9 @@ TEST(tokenizer, normalises_text) {
   EXPECT_EQ(encode(m, "\xed\x95\x9c"), (ids{12}));
   for (uint32_t step : {XF_TOKENIZER_STRIP_NONSPACING, XF_TOKENIZER_STRIP_MARKS}) {
     m.steps = {decompose, {step}};
-    EXPECT_EQ(encode(m, "\xc3\xa4" "b"), (ids{10}));
+    EXPECT_EQ(encode(m, "\xc3\xa4"
+                        "b"),
+              (ids{10}));
   }
 }
 

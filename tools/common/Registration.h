@@ -15,8 +15,8 @@ namespace xf {
 
 /// The dialect, those that its regions use, and those that code is lowered through.
 inline void registerDialects(mlir::DialectRegistry &registry) {
-  registry.insert<mlir::xf::XfDialect, mlir::arith::ArithDialect, mlir::math::MathDialect, mlir::func::FuncDialect,
-                  mlir::scf::SCFDialect, mlir::vector::VectorDialect, mlir::LLVM::LLVMDialect, mlir::gpu::GPUDialect, mlir::NVVM::NVVMDialect>();
+  registry.insert<mlir::xf::XfDialect, mlir::arith::ArithDialect, mlir::math::MathDialect, mlir::func::FuncDialect, mlir::scf::SCFDialect,
+                  mlir::vector::VectorDialect, mlir::LLVM::LLVMDialect, mlir::gpu::GPUDialect, mlir::NVVM::NVVMDialect>();
 }
 
 } // namespace xf

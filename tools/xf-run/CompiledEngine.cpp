@@ -10,9 +10,7 @@ namespace {
 
 llvm::Error lastError() { return makeError("{}", xf_message()); }
 
-Tensor::Kind kindOf(int32_t dtype) {
-  return dtype == XF_F32 ? Tensor::Kind::Float : dtype == XF_I32 ? Tensor::Kind::Int : Tensor::Kind::Bool;
-}
+Tensor::Kind kindOf(int32_t dtype) { return dtype == XF_F32 ? Tensor::Kind::Float : dtype == XF_I32 ? Tensor::Kind::Int : Tensor::Kind::Bool; }
 
 /// Tensors in the C API's form, with the memory behind them.
 class Tensors {
@@ -88,8 +86,7 @@ llvm::Expected<std::unique_ptr<CompiledEngine>> CompiledEngine::open(llvm::Strin
   options.threads = threads;
   options.isa = isa;
   options.device = device;
-  if (xf_open(path.str().c_str(), &engine->model) != XF_OK ||
-      xf_session_create(engine->model, &options, &engine->session) != XF_OK)
+  if (xf_open(path.str().c_str(), &engine->model) != XF_OK || xf_session_create(engine->model, &options, &engine->session) != XF_OK)
     return lastError();
   return engine;
 }

@@ -11,8 +11,7 @@ namespace xf {
 class ImageParameters : public ParameterSource {
 public:
   explicit ImageParameters(std::shared_ptr<const rt::model> model);
-  llvm::Error read(mlir::xf::ParameterOp parameter, llvm::ArrayRef<int64_t> indices, int64_t first,
-                   llvm::MutableArrayRef<float> out) override;
+  llvm::Error read(mlir::xf::ParameterOp parameter, llvm::ArrayRef<int64_t> indices, int64_t first, llvm::MutableArrayRef<float> out) override;
 
 private:
   std::shared_ptr<const rt::model> model;

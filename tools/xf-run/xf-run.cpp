@@ -30,20 +30,21 @@ struct Options {
   xf::Text outputs{"outputs", cl::desc("Where results go (safetensors; with --golden, too)"), cl::value_desc("FILE"), cl::cat(category)};
   xf::Text entry{"entry", cl::desc("The entry to run (default: all that can run)"), cl::value_desc("NAME"), cl::cat(category)};
   cl::opt<int> threads{"threads", cl::desc("Threads (default: what the process may use)"), cl::init(0), cl::cat(category)};
-  xf::Choice<xf_isa> isa{
-      "isa", cl::desc("Instruction set"), cl::init(XF_ISA_BEST), cl::cat(category),
-      cl::values(clEnumValN(XF_ISA_BASELINE, "baseline", "x86-64-v2"), clEnumValN(XF_ISA_AVX2, "avx2", "x86-64-v3"),
-                 clEnumValN(XF_ISA_AVX2_VNNI, "avx2_vnni", "with AVX-VNNI (int8 models, encoders of bf16, large vocabularies)"),
-                 clEnumValN(XF_ISA_AVX512, "avx512", "x86-64-v4"),
-                 clEnumValN(XF_ISA_AVX512_VNNI, "avx512_vnni", "with VNNI (int8 models, encoders of bf16, large vocabularies)"),
-                 clEnumValN(XF_ISA_AVX512_BF16, "avx512_bf16", "with BF16 (bf16 and int8 models)"))};
-  xf::Choice<xf_device> device{
-      "device", cl::desc("Where to run (default: cuda where there is a GPU and code for it, else cpu)"), cl::init(XF_DEVICE_BEST),
-      cl::cat(category),
-      cl::values(clEnumValN(XF_DEVICE_BEST, "best", "the default"), clEnumValN(XF_DEVICE_CPU, "cpu", "the CPU"),
-                 clEnumValN(XF_DEVICE_CUDA, "cuda", "an NVIDIA GPU"),
-                 clEnumValN(XF_DEVICE_EMULATOR, "emulator", "the GPU's code, checked, on the CPU"))};
-  xf::Choice<Reference> reference{"reference", cl::desc("Interprets the stored IR instead"), cl::ValueOptional, cl::init(Reference::none),
+  xf::Choice<xf_isa> isa{"isa", cl::desc("Instruction set"), cl::init(XF_ISA_BEST), cl::cat(category),
+                         cl::values(clEnumValN(XF_ISA_BASELINE, "baseline", "x86-64-v2"), clEnumValN(XF_ISA_AVX2, "avx2", "x86-64-v3"),
+                                    clEnumValN(XF_ISA_AVX2_VNNI, "avx2_vnni", "with AVX-VNNI (int8 models, encoders of bf16, large vocabularies)"),
+                                    clEnumValN(XF_ISA_AVX512, "avx512", "x86-64-v4"),
+                                    clEnumValN(XF_ISA_AVX512_VNNI, "avx512_vnni", "with VNNI (int8 models, encoders of bf16, large vocabularies)"),
+                                    clEnumValN(XF_ISA_AVX512_BF16, "avx512_bf16", "with BF16 (bf16 and int8 models)"))};
+  xf::Choice<xf_device> device{"device", cl::desc("Where to run (default: cuda where there is a GPU and code for it, else cpu)"),
+                               cl::init(XF_DEVICE_BEST), cl::cat(category),
+                               cl::values(clEnumValN(XF_DEVICE_BEST, "best", "the default"), clEnumValN(XF_DEVICE_CPU, "cpu", "the CPU"),
+                                          clEnumValN(XF_DEVICE_CUDA, "cuda", "an NVIDIA GPU"),
+                                          clEnumValN(XF_DEVICE_EMULATOR, "emulator", "the GPU's code, checked, on the CPU"))};
+  xf::Choice<Reference> reference{"reference",
+                                  cl::desc("Interprets the stored IR instead"),
+                                  cl::ValueOptional,
+                                  cl::init(Reference::none),
                                   cl::cat(category),
                                   cl::values(clEnumValN(Reference::f64, "", "in f64"), clEnumValN(Reference::f64, "f64", "in f64"),
                                              clEnumValN(Reference::f32, "f32", "in f32, rounded after each operation"))};
@@ -94,9 +95,8 @@ llvm::Error runOnInputs(xf::Engine &engine, const Options &options) {
     if (!values.try_emplace(name.str(), std::move(*value)).second)
       return xf::makeError("{}: tensors 'in.{}' and '{}' are the same input", options.inputs.getValue(), name.str(), name.str());
   }
-  auto count = xf::runEntries(engine, values, options.entry, [&](const xf::Engine::Entry &, const std::string &name, xf::Tensor tensor) {
-    results[name] = std::move(tensor);
-  });
+  auto count = xf::runEntries(engine, values, options.entry,
+                              [&](const xf::Engine::Entry &, const std::string &name, xf::Tensor tensor) { results[name] = std::move(tensor); });
   if (!count)
     return xf::makeError("{}: {}", options.inputs.getValue(), llvm::toString(count.takeError()));
   if (*count == 0)

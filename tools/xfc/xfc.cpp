@@ -38,8 +38,7 @@ struct Options {
   xf::Texts weights{"weights", cl::desc("The checkpoint (safetensors, .npz, or of torch.save; of several files: each, or their index.json)"),
                     cl::value_desc("FILE"), cl::cat(category)};
   cl::opt<uint64_t> random{"random-weights", cl::desc("Random weights instead of a checkpoint"), cl::value_desc("SEED"), cl::cat(category)};
-  xf::Texts ignore{"ignore", cl::desc("Checkpoint tensors that the model need not use (with * and ?)"), cl::value_desc("PATTERN"),
-                   cl::cat(category)};
+  xf::Texts ignore{"ignore", cl::desc("Checkpoint tensors that the model need not use (with * and ?)"), cl::value_desc("PATTERN"), cl::cat(category)};
   xf::Choice<xf::FactorType> type{
       "type", cl::desc("What products with weights multiply"), cl::init(xf::FactorType::f32), cl::cat(category),
       cl::values(clEnumValN(xf::FactorType::f32, "f32", "f32 (default)"),
@@ -47,8 +46,7 @@ struct Options {
                  clEnumValN(xf::FactorType::f16, "f16", "the same in f16, for --target cuda: 3 more bits, but nothing beyond 65504"),
                  clEnumValN(xf::FactorType::int8, "int8", "bytes with a scale a row, sums are exact: a quarter"),
                  clEnumValN(xf::FactorType::int8Weights, "int8-weights", "weights as in int8, activations and sums are f32"))};
-  xf::Text sourceVocab{"source-vocab",
-                       cl::desc("Source vocabulary: a token a line, or a JSON object (FILE.json) of tokens and their numbers"),
+  xf::Text sourceVocab{"source-vocab", cl::desc("Source vocabulary: a token a line, or a JSON object (FILE.json) of tokens and their numbers"),
                        cl::value_desc("FILE"), cl::cat(category)};
   xf::Text targetVocab{"target-vocab", cl::desc("Target vocabulary, as that of the source"), cl::value_desc("FILE"), cl::cat(category)};
   xf::Text sourceSpm{"source-spm",
@@ -64,10 +62,9 @@ struct Options {
                             cl::values(clEnumValN(xf::Emit::exe, "exe", "a program (default)"),
                                        clEnumValN(xf::Emit::so, "so", "a shared library with the C API"),
                                        clEnumValN(xf::Emit::obj, "obj", "an object file with a C header, to link with the runtime"),
-                                       clEnumValN(xf::Emit::model, "model", "a bare model file"),
-                                       clEnumValN(xf::Emit::xf, "xf", "model IR"), clEnumValN(xf::Emit::fused, "fused", "kernel IR"),
-                                       clEnumValN(xf::Emit::llvm, "llvm", "LLVM IR"), clEnumValN(xf::Emit::assembly, "asm", "assembly"),
-                                       clEnumValN(xf::Emit::ptx, "ptx", "PTX"))};
+                                       clEnumValN(xf::Emit::model, "model", "a bare model file"), clEnumValN(xf::Emit::xf, "xf", "model IR"),
+                                       clEnumValN(xf::Emit::fused, "fused", "kernel IR"), clEnumValN(xf::Emit::llvm, "llvm", "LLVM IR"),
+                                       clEnumValN(xf::Emit::assembly, "asm", "assembly"), clEnumValN(xf::Emit::ptx, "ptx", "PTX"))};
   xf::Texts at{"at", cl::desc("explain: the size of a dimension, or of batch, source, target (else 1 for the batch, 25)"), cl::value_desc("NAME=N"),
                cl::cat(category)};
   xf::Text target{"target", cl::desc("What to make code for: cpu (default), cuda, or cpu,cuda"), cl::init("cpu"), cl::value_desc("LIST"),
@@ -148,8 +145,7 @@ bool parseTargets(const std::string &list, xf::Targets &targets) {
 }
 
 bool isText(xf::Emit emit) {
-  return emit == xf::Emit::xf || emit == xf::Emit::fused || emit == xf::Emit::llvm || emit == xf::Emit::assembly ||
-         emit == xf::Emit::ptx;
+  return emit == xf::Emit::xf || emit == xf::Emit::fused || emit == xf::Emit::llvm || emit == xf::Emit::assembly || emit == xf::Emit::ptx;
 }
 
 /// Checks, before anything is computed, that the outputs can be written, and are none of the files that are read (the options', and `others`).

@@ -98,8 +98,8 @@ private:
     }
     for (auto [op, name] : names)
       if (name.empty() || name.size() > XF_ABI_MAX_NAME || name.contains('\0'))
-        return op->emitError("a name of ") << name.size() << " bytes" << (name.contains('\0') ? ", one of them 0," : "") << " cannot be stored: names have 1 to "
-                                           << XF_ABI_MAX_NAME << " bytes, none of them 0";
+        return op->emitError("a name of ") << name.size() << " bytes" << (name.contains('\0') ? ", one of them 0," : "")
+                                           << " cannot be stored: names have 1 to " << XF_ABI_MAX_NAME << " bytes, none of them 0";
     return success();
   }
 
@@ -314,9 +314,7 @@ private:
 
   /// Checks the layers of the states that an op names, and that an append by its reader is possible.
   LogicalResult checkState(Operation *op) {
-    auto check = [&](StringRef name, Value layer) {
-      return checkIndex(op, layer, module.lookupSymbol<StateOp>(name).getLayers());
-    };
+    auto check = [&](StringRef name, Value layer) { return checkIndex(op, layer, module.lookupSymbol<StateOp>(name).getLayers()); };
     if (auto append = dyn_cast<AppendOp>(op); append && append.getByReader() && !append.canBeByReader())
       return append.emitError("leaves its position to a reader that does not write it");
     if (auto access = dyn_cast<StateAccess>(op))

@@ -276,8 +276,7 @@ private:
     if (isa<ContractOp>(op))
       storeFollowingWeights(op, list.size() * sizeof(xf_abi_view));
     Value kernel = plan.load(plan.ptr(), table, 8 * *index);
-    auto type = LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(builder.getContext()),
-                                            {plan.ptr(), plan.ptr(), builder.getI64Type()});
+    auto type = LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(builder.getContext()), {plan.ptr(), plan.ptr(), builder.getI64Type()});
     LLVM::CallOp::create(builder, op->getLoc(), type, ValueRange{kernel, plan.context, views, plan.constant(*index)});
     LLVM::CallOp::create(builder, op->getLoc(), wait, ValueRange{plan.context});
     return success();
@@ -349,7 +348,8 @@ static LogicalResult checkSizes(ModuleOp module) {
     ModuleRoles roles(module, attribute);
     for (StringRef role : {"batch", "source", "target"})
       if (roles.bound(role).value_or(0) > XF_ABI_MAX_LIMIT)
-        return emitError(loc, "dimension " + roles.name(role) + " is too large for a search or predictions; lower the limit of " + role + " (--limit)");
+        return emitError(loc,
+                         "dimension " + roles.name(role) + " is too large for a search or predictions; lower the limit of " + role + " (--limit)");
   }
   WalkResult walked = module.walk([&](Operation *op) {
     if (auto state = dyn_cast<StateOp>(op); state && isTooLarge(state.getTensorType(), state.getLayers()))

@@ -6,9 +6,7 @@ using namespace mlir;
 
 namespace xf {
 
-Value PlanBuilder::constant(int64_t value) {
-  return LLVM::ConstantOp::create(builder, loc, builder.getI64Type(), builder.getI64IntegerAttr(value));
-}
+Value PlanBuilder::constant(int64_t value) { return LLVM::ConstantOp::create(builder, loc, builder.getI64Type(), builder.getI64IntegerAttr(value)); }
 
 Value PlanBuilder::add(Value a, Value b) { return LLVM::AddOp::create(builder, loc, a, b); }
 Value PlanBuilder::mul(Value a, Value b) { return LLVM::MulOp::create(builder, loc, a, b); }
@@ -25,13 +23,9 @@ Value PlanBuilder::advance(Value base, Value bytes) {
 
 Value PlanBuilder::advance(Value base, int64_t bytes) { return bytes == 0 ? base : advance(base, constant(bytes)); }
 
-Value PlanBuilder::load(Type type, Value base, int64_t bytes) {
-  return LLVM::LoadOp::create(builder, loc, type, advance(base, bytes));
-}
+Value PlanBuilder::load(Type type, Value base, int64_t bytes) { return LLVM::LoadOp::create(builder, loc, type, advance(base, bytes)); }
 
-void PlanBuilder::store(Value value, Value base, int64_t bytes) {
-  LLVM::StoreOp::create(builder, loc, value, advance(base, bytes));
-}
+void PlanBuilder::store(Value value, Value base, int64_t bytes) { LLVM::StoreOp::create(builder, loc, value, advance(base, bytes)); }
 
 void PlanBuilder::loadDims() {
   Value sizes = contextField(offsetof(xf_abi_context, dims)), maxSizes = contextField(offsetof(xf_abi_context, capacities));

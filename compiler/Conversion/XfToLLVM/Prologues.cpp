@@ -5,9 +5,7 @@ using namespace mlir::xf;
 
 namespace xf {
 
-bool hasKernel(Operation *op) {
-  return !isa<RearrangeOp, SliceOp, ParamOp, LoadOp, arith::ConstantOp, arith::AddIOp, arith::MulIOp>(op);
-}
+bool hasKernel(Operation *op) { return !isa<RearrangeOp, SliceOp, ParamOp, LoadOp, arith::ConstantOp, arith::AddIOp, arith::MulIOp>(op); }
 
 namespace {
 

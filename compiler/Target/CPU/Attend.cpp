@@ -139,9 +139,8 @@ void AttendTasks::appendOne(const Block &block, Value tensor, Layout layout) {
   auto accessOf = [&](unsigned view) { return TensorAccess{view, request.access.lastStride[view]}; };
   TensorAccess from = accessOf(request.appendedOf(tensor)), to = accessOf(request.viewOf(tensor));
   to.past = request.pastOf(tensor);
-  b.loop(b.i64(0), b.i64(block.kind == Queries::ofHeads ? together : 1), 1, [&](Value i) {
-    appendHead(b, append.getX().getType(), from, to, layout, block.batch, b.add(block.head, i));
-  });
+  b.loop(b.i64(0), b.i64(block.kind == Queries::ofHeads ? together : 1), 1,
+         [&](Value i) { appendHead(b, append.getX().getType(), from, to, layout, block.batch, b.add(block.head, i)); });
 }
 
 } // namespace

@@ -26,8 +26,7 @@ bool mayShareStates(AttendOp op) {
   return keys && values && keys.getSlots() == values.getSlots();
 }
 
-AttendScratch::AttendScratch(AttendOp op, ModuleOp root, int64_t tileRows)
-    : sorted(mayShareStates(op) ? largestSize(op.getQ(), 0, root) : 0) {
+AttendScratch::AttendScratch(AttendOp op, ModuleOp root, int64_t tileRows) : sorted(mayShareStates(op) ? largestSize(op.getQ(), 0, root) : 0) {
   int64_t rows = maxRows(tileRows);
   // A row length off powers of two, with which rows would share cache sets.
   stripRow = roundUp(largestSize(op.getK(), 2, root)) + kLanes;
@@ -47,14 +46,13 @@ static Factor factorOf(Isa isa, AttendOp op) {
 }
 
 AttendBlocks::AttendBlocks(KernelBuilder &b, AttendOp op, const KernelRequest &request)
-    : b(b), op(op), request(request), scores(b, op, request), element(typeOf(op.getQ()).getElementType()),
-      factor(factorOf(b.isa(), op)), group(panelGroup(element)), tileRows(largestTile(b.isa(), factor).rows),
-      layout(op, request.root, tileRows), order(b, b.at(b.scratch(), layout.order, b.getF32Type()), layout.sorted),
-      spans(op.getSpans() ? std::optional(request.viewOf(op.getSpans())) : std::nullopt),
-      q(request.viewOf(op.getQ())), k(request.viewOf(op.getK())), v(request.viewOf(op.getV())), out(request.resultView()),
-      width(typeOf(op.getQ()).getDimSize(3)), valueWidth(typeOf(op.getV()).getDimSize(3)),
-      heads(typeOf(op.getQ()).getDimSize(1)), ratio(heads / typeOf(op.getK()).getDimSize(1)),
-      together(headsTogether(b.isa(), heads, ratio, width)), keyCount(b.size(k, 2)), ends(b.stack(b.i64Type(), maxRows(tileRows))) {
+    : b(b), op(op), request(request), scores(b, op, request), element(typeOf(op.getQ()).getElementType()), factor(factorOf(b.isa(), op)),
+      group(panelGroup(element)), tileRows(largestTile(b.isa(), factor).rows), layout(op, request.root, tileRows),
+      order(b, b.at(b.scratch(), layout.order, b.getF32Type()), layout.sorted),
+      spans(op.getSpans() ? std::optional(request.viewOf(op.getSpans())) : std::nullopt), q(request.viewOf(op.getQ())), k(request.viewOf(op.getK())),
+      v(request.viewOf(op.getV())), out(request.resultView()), width(typeOf(op.getQ()).getDimSize(3)), valueWidth(typeOf(op.getV()).getDimSize(3)),
+      heads(typeOf(op.getQ()).getDimSize(1)), ratio(heads / typeOf(op.getK()).getDimSize(1)), together(headsTogether(b.isa(), heads, ratio, width)),
+      keyCount(b.size(k, 2)), ends(b.stack(b.i64Type(), maxRows(tileRows))) {
   if (factor != Factor::f32)
     reciprocals = b.stack(b.getF32Type(), maxRows(tileRows));
   if (factor == Factor::i16) {
@@ -119,9 +117,7 @@ Value AttendBlocks::findEnds(const Block &block) {
 Value AttendBlocks::findBegin(const Block &block, Value end) {
   if (!scores.hasBegins())
     return b.i64(0);
-  Value first = b.accumulate(b.i64(0), block.rows, 1, end, [&](Value row, Value carried) {
-    return b.min(carried, scores.begin(query(block, row)));
-  });
+  Value first = b.accumulate(b.i64(0), block.rows, 1, end, [&](Value row, Value carried) { return b.min(carried, scores.begin(query(block, row))); });
   return b.sub(first, b.rem(first, b.i64(kLanes)));
 }
 
@@ -202,7 +198,8 @@ static void prefetchNext(CodeBuilder &b, ProductOperands &operands, Value start)
 void AttendBlocks::multiplyKeys(const Block &block, const Block *next, const Keys &seen) {
   Value firstPanel = b.div(seen.begin, kLanes), panels = b.sub(b.ceilDiv(seen.end, kLanes), firstPanel), depth = b.i64(width / group);
   auto fromFirst = [&](Value keys) { return b.at(keys, b.mul(firstPanel, width * kLanes), element); };
-  Value copy = b.at(b.scratch(), layout.query, b.getF32Type()), keys = fromFirst(block.keys), products = b.at(b.scratch(), seen.begin, b.getF32Type());
+  Value copy = b.at(b.scratch(), layout.query, b.getF32Type()), keys = fromFirst(block.keys),
+        products = b.at(b.scratch(), seen.begin, b.getF32Type());
   bool isCopied = int16 || block.kind != Queries::ofPositions || request.access.lastStride[q] != 1;
   if (isCopied)
     copyQueries(block, copy);

@@ -25,9 +25,7 @@ static std::optional<int64_t> largestCount(AttendOp op) {
   return type.isDynamicDim(2) ? getBound(op->getParentOfType<ModuleOp>(), getDimName(type, 2)) : type.getDimSize(2);
 }
 
-bool suitsInt16(AttendOp op) {
-  return op.getWords() && largestCount(op).value_or(kMaxKeys + 1) <= kMaxKeys;
-}
+bool suitsInt16(AttendOp op) { return op.getWords() && largestCount(op).value_or(kMaxKeys + 1) <= kMaxKeys; }
 
 bool attendsInInt16(Isa isa, AttendOp op) { return widensRows(isa, Factor::bf16) && suitsInt16(op); }
 
@@ -102,9 +100,8 @@ void AttendInt16::quantizeKeys(Value from, Value count) {
     });
     Scale scale = scaleOf(largest, productBits);
     b.storeVector(scale.scale, b.at(keyScales(), b.mul(panel, kLanes), b.getF32Type()));
-    b.loop(b.i64(0), b.i64(width / 2), 1, [&](Value line) {
-      b.storeVector(packed(b.loadVector(word, at(from, line)), scale.inverse, scale.inverse), at(keys(), line));
-    });
+    b.loop(b.i64(0), b.i64(width / 2), 1,
+           [&](Value line) { b.storeVector(packed(b.loadVector(word, at(from, line)), scale.inverse, scale.inverse), at(keys(), line)); });
   });
 }
 
@@ -126,9 +123,8 @@ void AttendInt16::quantizeValues(Value from, Value count) {
       b.store(scale.scale, b.at(address(scratch.valueScales), b.add(b.mul(pair, 2), i), b.getF32Type()));
       inverses.push_back(b.splat(scale.inverse));
     }
-    b.loop(b.i64(0), b.i64(valueWidth), kLanes, [&](Value column) {
-      b.storeVector(packed(b.loadVector(word, at(from, column)), inverses[0], inverses[1]), at(values(), column));
-    });
+    b.loop(b.i64(0), b.i64(valueWidth), kLanes,
+           [&](Value column) { b.storeVector(packed(b.loadVector(word, at(from, column)), inverses[0], inverses[1]), at(values(), column)); });
   });
 }
 
@@ -170,9 +166,8 @@ Value AttendInt16::quantizeExponentials(Value row, Value begin, Value end, Value
   auto store = [&](Value integers, Value offset) { b.storeVector(b.create<arith::TruncIOp>(b.vectorOf(half), integers), b.at(row, offset, half)); };
   // int16 take half of the room of exponentials: they end before those that are still to be read.
   forChunks(b, begin, end, [&](Value offset, Value count) { store(scaled(weights(offset, count), factor), offset); });
-  b.loop(b.mul(b.ceilDiv(end, kLanes), kLanes), width, kLanes, [&](Value offset) {
-    store(b.splat(b.create<arith::ConstantOp>(b.getI32IntegerAttr(0))), offset);
-  });
+  b.loop(b.mul(b.ceilDiv(end, kLanes), kLanes), width, kLanes,
+         [&](Value offset) { store(b.splat(b.create<arith::ConstantOp>(b.getI32IntegerAttr(0))), offset); });
   return unit;
 }
 

@@ -135,8 +135,8 @@ Value AttendScores::read(RegionVectorizer &region, AtOp at) {
   Value first = b.toI64(b.create<vector::ExtractOp>(region.emit(at.getIndices().back()), 0));
   Value end = b.add(first, chunkCount ? chunkCount : b.i64(kLanes)), size = b.size(request.viewOf(at.getTensor()), last);
   Value isInside = b.both(b.less(b.i64(-1), first), b.less(end, b.add(size, 1)));
-  return b.chooseOne(isInside, [&] { return b.loadVector(element, b.at(base, first, element), chunkCount); },
-                     [&] { return gather(region, at, base, varying); });
+  return b.chooseOne(
+      isInside, [&] { return b.loadVector(element, b.at(base, first, element), chunkCount); }, [&] { return gather(region, at, base, varying); });
 }
 
 } // namespace xf::cpu

@@ -12,8 +12,7 @@ using namespace mlir::xf;
 namespace xf::cpu {
 
 AttendScores::AttendScores(KernelBuilder &b, AttendOp op, const KernelRequest &request)
-    : b(b), op(op), request(request), mask(op.getMask()),
-      exactFill(op.isFillAScore()),
+    : b(b), op(op), request(request), mask(op.getMask()), exactFill(op.isFillAScore()),
       isNarrow(cast<RankedTensorType>(op.getV().getType()).getElementType().isBF16()) {}
 
 RegionVectorizer AttendScores::scope(Region &region, const Query &query) {
@@ -174,7 +173,8 @@ Value AttendScores::storeScores(const Products &products, const Regions &regions
 Value AttendScores::storeExponentials(const Products &products, Value shift, Value scale) {
   Type f32 = b.getF32Type();
   Value sums = accumulateChunks(b, products.begin, products.end, b.splatF32(0), [&](Value offset, Value count, Value before) {
-    Value scores = scale ? b.create<arith::MulFOp>(loadProducts(products, offset), scale).getResult() : b.loadVector(f32, address(products.row, offset));
+    Value scores = scale ? b.create<arith::MulFOp>(loadProducts(products, offset), scale).getResult()
+                         : b.loadVector(f32, address(products.row, offset));
     Value difference = b.create<arith::SubFOp>(scores, shift);
     Value exponentials = isNarrow ? shortBoundedExp(b, difference) : boundedExp(b, difference);
     if (count && scale)

@@ -82,8 +82,7 @@ private:
   void dispatch(const Part &part, int64_t rows = 1) {
     if (rows == tileRows)
       return columns(part, rows);
-    b.ifElse(
-        b.equal(operands.rows, b.i64(rows)), [&] { columns(part, rows); }, [&] { dispatch(part, rows + 1); });
+    b.ifElse(b.equal(operands.rows, b.i64(rows)), [&] { columns(part, rows); }, [&] { dispatch(part, rows + 1); });
   }
 
   /// Walks over the panels, as many at once as suit the number of rows, then the rest by halves.
@@ -130,8 +129,7 @@ LLVM::LLVMFuncOp getBlockProduct(ModuleOp module, Isa isa, const PanelKind &kind
 WeightPanels::WeightPanels(Value x, Value weight)
     : WeightPanels(cast<RankedTensorType>(x.getType()).getElementType(), cast<RankedTensorType>(weight.getType())) {}
 
-WeightPanels::WeightPanels(Type rowType, RankedTensorType matrix)
-    : type(matrix.getElementType()), rowType(rowType), factor(factorOf(rowType, type)) {
+WeightPanels::WeightPanels(Type rowType, RankedTensorType matrix) : type(matrix.getElementType()), rowType(rowType), factor(factorOf(rowType, type)) {
   columns = matrix.getDimSize(0);
   panels = llvm::divideCeil(columns, kLanes);
   int64_t group = mlir::xf::panelGroup(type);
@@ -182,8 +180,7 @@ void callBlockProduct(CodeBuilder &b, const ProductOperands &operands, const Pan
     shared.isShared = false;
   if (!kind.streams && !shared.isShared)
     return callBlockProduct(b, operands, kind);
-  b.ifElse(
-      isOnly, [&] { callBlockProduct(b, operands, kind); }, [&] { callBlockProduct(b, operands, shared); });
+  b.ifElse(isOnly, [&] { callBlockProduct(b, operands, kind); }, [&] { callBlockProduct(b, operands, shared); });
 }
 
 } // namespace xf::cpu

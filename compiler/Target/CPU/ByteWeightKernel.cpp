@@ -16,8 +16,7 @@ namespace {
 class ByteWeightKernel {
 public:
   ByteWeightKernel(CodeBuilder &b, const ProductOperands &operands, int64_t tail, int64_t rows, int64_t panels)
-      : b(b), operands(operands), tail(tail), rows(rows), panels(panels),
-        rowPointers(b, operands.a, operands.lda, b.getF32Type(), rows) {}
+      : b(b), operands(operands), tail(tail), rows(rows), panels(panels), rowPointers(b, operands.a, operands.lda, b.getF32Type(), rows) {}
 
   void emit() {
     Type f32 = b.getF32Type();

@@ -32,9 +32,7 @@ void clearList(CodeBuilder &b, const CandidateList &list, Value count) {
   });
 }
 
-Value worstOf(CodeBuilder &b, const CandidateList &list) {
-  return b.load(b.getF32Type(), b.at(list.values, b.sub(list.wanted, 1), b.getF32Type()));
-}
+Value worstOf(CodeBuilder &b, const CandidateList &list) { return b.load(b.getF32Type(), b.at(list.values, b.sub(list.wanted, 1), b.getF32Type())); }
 
 /// `void(ptr values, ptr tokens, i64 wanted, f32 logit, i32 token)`: from the last entry on, each takes the candidate before it
 /// if the offered one is better than that, else the offered one if it is better than its own.
@@ -65,9 +63,8 @@ static LLVM::LLVMFuncOp getInsertion(ModuleOp module, Isa isa) {
 
 void offer(CodeBuilder &b, const CandidateList &list, Value logit, Value token) {
   Candidate worst = candidateAt(b, list.values, list.tokens, b.sub(list.wanted, 1));
-  b.ifThen(isBetter(b, {logit, token}, worst), [&] {
-    b.create<LLVM::CallOp>(getInsertion(b.module(), b.isa()), ValueRange{list.values, list.tokens, list.wanted, logit, token});
-  });
+  b.ifThen(isBetter(b, {logit, token}, worst),
+           [&] { b.create<LLVM::CallOp>(getInsertion(b.module(), b.isa()), ValueRange{list.values, list.tokens, list.wanted, logit, token}); });
 }
 
 } // namespace xf::cpu

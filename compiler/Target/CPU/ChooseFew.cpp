@@ -51,9 +51,7 @@ void ChooseFew::bound(Value row, Value tileRow) {
 }
 
 /// 16 bounds from panel `first` on; those behind the thread's last one are -inf.
-Value ChooseFew::boundsFrom(Value row, Value first) {
-  return loadUntil(b, screen.boundAt(row, b.i64(0)), first, panelEnd, noLogit());
-}
+Value ChooseFew::boundsFrom(Value row, Value first) { return loadUntil(b, screen.boundAt(row, b.i64(0)), first, panelEnd, noLogit()); }
 
 /// The lanes of `bounds` that may hold a logit of `threshold` or more.
 Value ChooseFew::reaching(Value bounds, Value threshold) {
@@ -63,9 +61,8 @@ Value ChooseFew::reaching(Value bounds, Value threshold) {
 }
 
 Value ChooseFew::panelOfHighestBound(Value row) {
-  Value highest = b.accumulate(panelBegin, panelEnd, kLanes, b.splat(noLogit()), [&](Value first, Value carried) {
-    return maximum(b, boundsFrom(row, first), carried);
-  });
+  Value highest = b.accumulate(panelBegin, panelEnd, kLanes, b.splat(noLogit()),
+                               [&](Value first, Value carried) { return maximum(b, boundsFrom(row, first), carried); });
   return indexOf(b, reduceLanes(b, ReduceKind::max, highest), panelBegin, panelEnd, [&](Value first) { return boundsFrom(row, first); });
 }
 

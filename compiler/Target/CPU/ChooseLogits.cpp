@@ -10,9 +10,9 @@ using mlir::xf::ChooseOp;
 namespace xf::cpu {
 
 ChooseLogits::ChooseLogits(KernelBuilder &b, ChooseOp op, const KernelRequest &request)
-    : b(b), op(op), access(request.access), axis(op.getAxis()), sumType_(op.getBody().getArgument(0).getType()),
-      rows_(b.size(rowsView, 1 - axis)), last(b.sub(b.size(rowsView, axis), 1)),
-      factors_{WeightPanels(op.getX(), op.getWeight()), weightView, nullptr, b.stride(rowsView, 1 - axis)}, barred(b.stack(b.i64Type(), 2)) {
+    : b(b), op(op), access(request.access), axis(op.getAxis()), sumType_(op.getBody().getArgument(0).getType()), rows_(b.size(rowsView, 1 - axis)),
+      last(b.sub(b.size(rowsView, axis), 1)), factors_{WeightPanels(op.getX(), op.getWeight()), weightView, nullptr, b.stride(rowsView, 1 - axis)},
+      barred(b.stack(b.i64Type(), 2)) {
   factors_.x = b.at(b.data(rowsView), b.mul(last, b.stride(rowsView, axis)), factors_.weight.rowType);
 }
 
@@ -123,8 +123,7 @@ Value ChooseLogits::logitsOf(const Row &row, Value panel, Value lanes, Value pro
   return b.firstLanesOf(logits, lanes, none);
 }
 
-SmallVector<Value> ChooseLogits::forPanels(ValueRange carried,
-                                           llvm::function_ref<SmallVector<Value>(Value, Value, ValueRange)> body) {
+SmallVector<Value> ChooseLogits::forPanels(ValueRange carried, llvm::function_ref<SmallVector<Value>(Value, Value, ValueRange)> body) {
   int64_t rest = factors_.weight.columns % kLanes;
   Value whole = panelCount_;
   if (rest)
@@ -132,8 +131,7 @@ SmallVector<Value> ChooseLogits::forPanels(ValueRange carried,
   auto values = b.loop(b.i64(0), whole, 1, carried, [&](Value panel, ValueRange inside) { return body(panel, nullptr, inside); });
   if (!rest)
     return values;
-  return b.choose(
-      b.less(whole, panelCount_), [&] { return body(whole, b.i64(rest), values); }, [&] { return values; });
+  return b.choose(b.less(whole, panelCount_), [&] { return body(whole, b.i64(rest), values); }, [&] { return values; });
 }
 
 Value ChooseLogits::lanesOf(Value panel) {

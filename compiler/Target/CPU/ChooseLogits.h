@@ -56,8 +56,7 @@ public:
   /// (null: all).
   Value logitsOf(const Row &row, Value panel, Value lanes, Value products);
   /// Calls `body` for each panel of the block with its index and lanes; it takes and returns what it carries.
-  llvm::SmallVector<Value> forPanels(mlir::ValueRange carried,
-                                     llvm::function_ref<llvm::SmallVector<Value>(Value, Value, mlir::ValueRange)> body);
+  llvm::SmallVector<Value> forPanels(mlir::ValueRange carried, llvm::function_ref<llvm::SmallVector<Value>(Value, Value, mlir::ValueRange)> body);
   /// How many of a panel's lanes are columns; null if all panels are whole.
   Value lanesOf(Value panel);
   mlir::Type sumType() const { return sumType_; }

@@ -30,10 +30,10 @@ ChooseScreen::ChooseScreen(KernelBuilder &b, ChooseOp op, Factor factor, Value f
     : b(b), depth(cast<RankedTensorType>(op.getWeight().getType()).getDimSize(1)),
       paddedPanels(llvm::alignTo(llvm::divideCeil(op.getColumns(), kLanes), kLanes)),
       rowWords(llvm::alignTo(depth * (factor == Factor::i8 ? 1 : 2), 64) / 4), firstRow(firstRow), rowStride(rowStride),
-      factors_{WeightPanels(factor == Factor::i8 ? Type(b.getI8Type()) : Type(b.getI16Type()),
-                            cast<RankedTensorType>(screenOf(op, factor)[0].getType())),
-               ChooseLogits::firstExtra + screenOf(op, factor).getBeginOperandIndex() - op.getExtras().getBeginOperandIndex(), nullptr,
-               b.mul(rowStride, factor == Factor::i8 ? 4 : 2)} {
+      factors_{
+          WeightPanels(factor == Factor::i8 ? Type(b.getI8Type()) : Type(b.getI16Type()), cast<RankedTensorType>(screenOf(op, factor)[0].getType())),
+          ChooseLogits::firstExtra + screenOf(op, factor).getBeginOperandIndex() - op.getExtras().getBeginOperandIndex(), nullptr,
+          b.mul(rowStride, factor == Factor::i8 ? 4 : 2)} {
   factors_.x = integersOf(b.i64(0));
   scales = factors_.view + 1, sums = factors_.view + 2;
   lengths = factors_.view + (isBytes() ? 3 : 2), errors = lengths + 1, mean = lengths + 2;

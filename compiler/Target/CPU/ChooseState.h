@@ -66,9 +66,7 @@ struct ChooseState {
   Value noLane() { return b.splat(b.create<mlir::arith::ConstantIntOp>(b.getI1Type(), 0)); }
   Value difference(Value x, Value y) { return b.create<mlir::arith::SubFOp>(x, y); }
   /// Whether a logit makes the largest count as NaN: it is +inf or NaN.
-  Value isNonFinite(Value x) {
-    return compare(mlir::arith::CmpFPredicate::UGT, x, b.splatF32(std::numeric_limits<float>::max()));
-  }
+  Value isNonFinite(Value x) { return compare(mlir::arith::CmpFPredicate::UGT, x, b.splatF32(std::numeric_limits<float>::max())); }
   /// The bounds, +inf where one is NaN: nothing is known there.
   Value boundOrNone(Value bounds) {
     return b.create<mlir::arith::SelectOp>(isNonFinite(bounds), b.splatF32(std::numeric_limits<double>::infinity()), bounds);

@@ -68,9 +68,8 @@ void ChooseSums::addEstimates(Value row, Value tileRow) {
     return exp(difference(b.loadVector(f32(), logits.sumsOf(tileRow, panel)), shift));
   };
   auto separately = [&] {
-    b.loop(b.i64(0), logits.panelCount(), 1, [&](Value panel) {
-      b.store(reduceLanes(b, ReduceKind::sum, exponentialsOf(panel)), screen.panelSumAt(row, b.add(firstPanel(), panel)));
-    });
+    b.loop(b.i64(0), logits.panelCount(), 1,
+           [&](Value panel) { b.store(reduceLanes(b, ReduceKind::sum, exponentialsOf(panel)), screen.panelSumAt(row, b.add(firstPanel(), panel))); });
   };
   b.ifElse(logits.isWhole(), [&] { reduceTogether(ReduceKind::sum, screen.panelSumAt(row, firstPanel()), exponentialsOf); }, separately);
 }
@@ -111,9 +110,7 @@ void ChooseSums::settle(Value row) {
   double tolerance = logits.factors().weight.factor == Factor::bf16 ? ChooseOp::kLostOfSumsBF16 : ChooseOp::kLostOfSums;
   Value limit = b.create<arith::DivFOp>(b.create<arith::MulFOp>(b.load(f32(), totalOf(row)), b.f32(tolerance)), error);
   limit = b.create<arith::MulFOp>(limit, limit);
-  auto nextFrequent = [&]() -> std::pair<Value, Value> {
-    return {compare(arith::CmpFPredicate::OGT, byWeight.sum(), limit), byWeight.greatest()};
-  };
+  auto nextFrequent = [&]() -> std::pair<Value, Value> { return {compare(arith::CmpFPredicate::OGT, byWeight.sum(), limit), byWeight.greatest()}; };
   whileFew(row, byWeight, nextFrequent, [&](Value panel, Value slot) { replaceEstimate(row, panel, slot); });
 
   joinLists(row, b.i64(1));
@@ -176,9 +173,7 @@ Value ChooseSums::isUnsettled(Value row) { return b.less(b.i64(tooMany() - 1), b
 
 Value ChooseSums::anyIsUnsettled(Value first, Value end) {
   Value none = b.create<arith::ConstantIntOp>(b.getI1Type(), 0);
-  return b.accumulate(first, end, 1, none, [&](Value row, Value carried) {
-    return b.either(carried, isUnsettled(row));
-  });
+  return b.accumulate(first, end, 1, none, [&](Value row, Value carried) { return b.either(carried, isUnsettled(row)); });
 }
 
 } // namespace xf::cpu

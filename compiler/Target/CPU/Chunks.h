@@ -17,12 +17,10 @@ inline llvm::SmallVector<mlir::Value> forChunks(CodeBuilder &b, mlir::Value begi
   std::optional<int64_t> constantEnd = mlir::getConstantIntValue(end);
   Value tail = b.rem(end, b.i64(kLanes)), whole = b.sub(end, tail);
   if (!constantEnd || *constantEnd >= kLanes)
-    values = b.loop(begin, whole, kLanes, values,
-                    [&](Value i, mlir::ValueRange inside) { return body(i, Value(), inside); });
+    values = b.loop(begin, whole, kLanes, values, [&](Value i, mlir::ValueRange inside) { return body(i, Value(), inside); });
   if (constantEnd)
     return *constantEnd % kLanes ? body(whole, tail, values) : values;
-  return b.choose(
-      b.less(b.i64(0), tail), [&] { return body(whole, tail, values); }, [&] { return values; });
+  return b.choose(b.less(b.i64(0), tail), [&] { return body(whole, tail, values); }, [&] { return values; });
 }
 
 /// The same from the first element on.

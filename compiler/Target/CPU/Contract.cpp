@@ -34,9 +34,8 @@ struct Extra {
 class Contract {
 public:
   Contract(KernelBuilder &b, mlir::xf::ContractOp op, const KernelRequest &request)
-      : b(b), op(op), result(request.resultView()), access(request.access), weight(op.getX(), op.getWeight()),
-        blocking(b.isa(), weight), interleaved(blocking.partLines), group(mlir::xf::panelGroup(weight.type)),
-        sumType(op.getBody().getArgument(0).getType()) {
+      : b(b), op(op), result(request.resultView()), access(request.access), weight(op.getX(), op.getWeight()), blocking(b.isa(), weight),
+        interleaved(blocking.partLines), group(mlir::xf::panelGroup(weight.type)), sumType(op.getBody().getArgument(0).getType()) {
     element = cast<RankedTensorType>(op.getResult().getType()).getElementType();
     int64_t lastDim = cast<RankedTensorType>(op.getResult().getType()).getRank() - 1;
     for (auto [i, value] : llvm::enumerate(op.getExtras())) {

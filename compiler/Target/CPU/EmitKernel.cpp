@@ -21,28 +21,26 @@ static LogicalResult checkTypes(Operation *op, ArrayRef<KernelOperand> operands)
   return success();
 }
 
-LogicalResult emitKernel(ModuleOp module, StringRef name, Operation *op, const KernelAccess &access, Isa isa,
-                         ModuleOp root) {
+LogicalResult emitKernel(ModuleOp module, StringRef name, Operation *op, const KernelAccess &access, Isa isa, ModuleOp root) {
   SmallVector<KernelOperand> operands = kernelOperands(op);
   if (failed(checkTypes(op, operands)))
     return failure();
   KernelRequest request{access, operands, root};
   KernelBuilder b(module, name, isa, op->getLoc());
-  LogicalResult emitted =
-      llvm::TypeSwitch<Operation *, LogicalResult>(op)
-          .Case([&](ContractOp op) { return emitContract(b, op, request); })
-          .Case([&](ChooseOp op) { return emitChoose(b, op, request); })
-          .Case([&](RowOp op) { return emitRow(b, op, request); })
-          .Case([&](AttendOp op) { return emitAttend(b, op, request); })
-          .Case([&](PackOp op) { return emitPack(b, op, request); })
-          .Case([&](SpreadOp op) { return emitSpread(b, op, request); })
-          .Case([&](AppendOp op) { return emitAppend(b, op, request); })
-          .Case([&](StoreOp op) { return emitStore(b, op, request); })
-          .Case([&](PositionsOp op) { return emitPositions(b, op, request); })
-          .Case([&](ScanOp op) { return emitScan(b, op, request); })
-          .Case([&](ScanStepOp op) { return emitScanStep(b, op, request); })
-          .Case([&](ConcatOp op) { return emitConcat(b, op, request); })
-          .Default([](Operation *op) { return op->emitError("is not a kernel of the CPU back end"); });
+  LogicalResult emitted = llvm::TypeSwitch<Operation *, LogicalResult>(op)
+                              .Case([&](ContractOp op) { return emitContract(b, op, request); })
+                              .Case([&](ChooseOp op) { return emitChoose(b, op, request); })
+                              .Case([&](RowOp op) { return emitRow(b, op, request); })
+                              .Case([&](AttendOp op) { return emitAttend(b, op, request); })
+                              .Case([&](PackOp op) { return emitPack(b, op, request); })
+                              .Case([&](SpreadOp op) { return emitSpread(b, op, request); })
+                              .Case([&](AppendOp op) { return emitAppend(b, op, request); })
+                              .Case([&](StoreOp op) { return emitStore(b, op, request); })
+                              .Case([&](PositionsOp op) { return emitPositions(b, op, request); })
+                              .Case([&](ScanOp op) { return emitScan(b, op, request); })
+                              .Case([&](ScanStepOp op) { return emitScanStep(b, op, request); })
+                              .Case([&](ConcatOp op) { return emitConcat(b, op, request); })
+                              .Default([](Operation *op) { return op->emitError("is not a kernel of the CPU back end"); });
   b.finish();
   return emitted;
 }

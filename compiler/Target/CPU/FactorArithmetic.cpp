@@ -6,8 +6,7 @@ using namespace mlir;
 
 namespace xf::cpu {
 
-FactorArithmetic::FactorArithmetic(CodeBuilder &b, Factor factor, bool wideRows)
-    : b(b), factor(factor), wideRows(wideRows), word(b.getI32Type()) {
+FactorArithmetic::FactorArithmetic(CodeBuilder &b, Factor factor, bool wideRows) : b(b), factor(factor), wideRows(wideRows), word(b.getI32Type()) {
   switch (factor) {
   case Factor::f32:
     element_ = b.getF32Type(), group_ = 1;

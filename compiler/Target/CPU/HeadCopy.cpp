@@ -69,9 +69,8 @@ private:
 
   void values(Value past) {
     b.loop(b.i64(0), count, 1, [&](Value position) {
-      forSixteen(width, [&](Value column, Value lanes) {
-        b.storeVector(columnsAt(position, column, lanes), valuesAt(b.add(past, position), column));
-      });
+      forSixteen(width,
+                 [&](Value column, Value lanes) { b.storeVector(columnsAt(position, column, lanes), valuesAt(b.add(past, position), column)); });
     });
   }
   /// The address of a position that is the first in its words.
@@ -98,8 +97,7 @@ private:
   void appendValuePairs(Value past) {
     b.loop(b.i64(0), count, 1, [&](Value i) {
       Value position = b.add(past, i), second = b.rem(position, b.i64(2)), start = b.sub(position, second);
-      b.ifElse(
-          b.equal(second, b.i64(0)), [&] { beginPairs(i, start); }, [&] { completePairs(i, start); });
+      b.ifElse(b.equal(second, b.i64(0)), [&] { beginPairs(i, start); }, [&] { completePairs(i, start); });
     });
   }
   /// The source's position `from` becomes the first of the pairs at `to`.
@@ -161,9 +159,8 @@ private:
   void wholeKeys() {
     forChunks(b, count, [&](Value first, Value lanes) {
       Value panel = b.at(target, b.mul(first, width), element);
-      b.loop(b.i64(0), b.i64(keyWords()), 1, [&](Value i) {
-        b.storeVector(keyWordOfPositions(sourceAt(first, b.mul(i, group)), lanes), b.at(panel, b.mul(i, kLanes), keyWord()));
-      });
+      b.loop(b.i64(0), b.i64(keyWords()), 1,
+             [&](Value i) { b.storeVector(keyWordOfPositions(sourceAt(first, b.mul(i, group)), lanes), b.at(panel, b.mul(i, kLanes), keyWord())); });
     });
   }
 

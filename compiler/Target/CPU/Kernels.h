@@ -15,8 +15,8 @@ llvm::SmallVector<Isa> kernelIsas(mlir::Operation *op);
 
 /// Adds the kernel of `op` as function `name` to `module` (dialects llvm, scf, arith, math, vector). `root` is the
 /// module that `op` lives in (bounds of dimensions, states).
-mlir::LogicalResult emitKernel(mlir::ModuleOp module, llvm::StringRef name, mlir::Operation *op,
-                               const KernelAccess &access, Isa isa, mlir::ModuleOp root);
+mlir::LogicalResult emitKernel(mlir::ModuleOp module, llvm::StringRef name, mlir::Operation *op, const KernelAccess &access, Isa isa,
+                               mlir::ModuleOp root);
 
 /// Bytes of scratch that one thread needs for `op`, at the module's bounds.
 int64_t kernelScratchBytes(mlir::Operation *op, mlir::ModuleOp root);

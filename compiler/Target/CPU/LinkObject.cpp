@@ -119,8 +119,7 @@ Error Linker::resolve(const ELFRelocationRef &relocation, uint64_t sectionStart)
     support::endian::write64le(bytes, static_cast<uint64_t>(value));
     return Error::success();
   default:
-    return fail("generated code depends on where it is loaded: relocation " +
-                getELFRelocationTypeName(ELF::EM_X86_64, relocation.getType()));
+    return fail("generated code depends on where it is loaded: relocation " + getELFRelocationTypeName(ELF::EM_X86_64, relocation.getType()));
   }
 }
 

@@ -84,8 +84,8 @@ std::unique_ptr<llvm::TargetMachine> makeTargetMachine(std::string &error) {
   // on every bit.
   options.AllowFPOpFusion = llvm::FPOpFusion::Strict;
   options.FunctionSections = false;
-  return std::unique_ptr<llvm::TargetMachine>(target->createTargetMachine(
-      triple, "x86-64-v2", "", options, llvm::Reloc::PIC_, llvm::CodeModel::Small, llvm::CodeGenOptLevel::Default));
+  return std::unique_ptr<llvm::TargetMachine>(
+      target->createTargetMachine(triple, "x86-64-v2", "", options, llvm::Reloc::PIC_, llvm::CodeModel::Small, llvm::CodeGenOptLevel::Default));
 }
 
 /// With fast-dpwssd a product of int16 stays one instruction: otherwise LLVM makes two of it, for the sake of latency.

@@ -32,8 +32,7 @@ static TensorAccess accessOfResult(const KernelRequest &request) {
   return {view, request.access.lastStride[view]};
 }
 
-static LogicalResult copyTo(KernelBuilder &b, Operation *op, RankedTensorType type, Layout layout, const TensorAccess &from,
-                            const TensorAccess &to) {
+static LogicalResult copyTo(KernelBuilder &b, Operation *op, RankedTensorType type, Layout layout, const TensorAccess &from, const TensorAccess &to) {
   if (layout == Layout::plain) {
     copyTensor(b, type, from, to);
     return success();
@@ -41,8 +40,7 @@ static LogicalResult copyTo(KernelBuilder &b, Operation *op, RankedTensorType ty
   bool isPossible = type.getRank() == 4 && !type.isDynamicDim(3) && (type.getElementType().isF32() || type.getElementType().isBF16()) &&
                     (layout == Layout::values || (layout == Layout::keys && type.getDimSize(3) % mlir::xf::panelGroup(type.getElementType()) == 0));
   if (!isPossible)
-    return op->emitError("layout ") << stringifyLayout(layout) << " is not for a tensor "
-                                    << mlir::xf::describeShape(type);
+    return op->emitError("layout ") << stringifyLayout(layout) << " is not for a tensor " << mlir::xf::describeShape(type);
   copyHeads(b, type, from, to, layout);
   return success();
 }
@@ -60,9 +58,7 @@ static void spreadRows(KernelBuilder &b, RankedTensorType type, const TensorAcce
     Value row = b.div(task, longest), position = b.rem(task, longest);
     auto [first, length] = b.loadSpan(*from.spans, row);
     Elements target = to.elements(b, {row, position, b.i64(0)}, element);
-    auto copy = [&] {
-      copyElements(b, element, from.elements(b, {b.i64(0), b.add(first, position), b.i64(0)}, element), target, width);
-    };
+    auto copy = [&] { copyElements(b, element, from.elements(b, {b.i64(0), b.add(first, position), b.i64(0)}, element), target, width); };
     auto clear = [&] {
       forChunks(b, width, [&](Value column, Value lanes) {
         b.storeStrided(b.splat(zero), b.at(target.start, b.mul(column, target.step), element), target.lastStride, target.step, lanes);

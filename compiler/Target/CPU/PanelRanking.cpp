@@ -15,9 +15,7 @@ Value loadUntil(CodeBuilder &b, Value values, Value first, Value end, Value none
   return b.create<arith::SelectOp>(lanes, b.loadVector(f32, b.at(values, first, f32)), b.splat(none));
 }
 
-Value bitsOf(CodeBuilder &b, Value lanes) {
-  return b.create<arith::ExtUIOp>(b.i64Type(), b.create<LLVM::BitcastOp>(b.getI16Type(), lanes));
-}
+Value bitsOf(CodeBuilder &b, Value lanes) { return b.create<arith::ExtUIOp>(b.i64Type(), b.create<LLVM::BitcastOp>(b.getI16Type(), lanes)); }
 
 Value indexOf(CodeBuilder &b, Value value, Value begin, Value end, llvm::function_ref<Value(Value)> valuesFrom) {
   Value all = b.splat(value);

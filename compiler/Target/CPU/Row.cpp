@@ -259,8 +259,7 @@ SmallVector<Value> RowEmitter::emitChunk(ArrayRef<Value> running) {
 }
 
 Value RowEmitter::chunkAddress(const Memory &memory, Type element) {
-  Value distance = ShapedType::isDynamic(memory.constantStride) ? b.mul(offset, memory.stride)
-                                                               : b.mul(offset, memory.constantStride);
+  Value distance = ShapedType::isDynamic(memory.constantStride) ? b.mul(offset, memory.stride) : b.mul(offset, memory.constantStride);
   return b.at(memory.address, distance, element);
 }
 

@@ -72,8 +72,7 @@ void ScanEmitter::emit() {
       return emitWalk(indices, Value());
     indices[last] = b.mul(indices[last], kLanes);
     Value left = b.sub(b.size(view, last), indices[last]);
-    b.ifElse(
-        b.less(left, b.i64(kLanes)), [&] { emitWalk(indices, left); }, [&] { emitWalk(indices, Value()); });
+    b.ifElse(b.less(left, b.i64(kLanes)), [&] { emitWalk(indices, left); }, [&] { emitWalk(indices, Value()); });
   });
 }
 
@@ -138,8 +137,7 @@ void ScanEmitter::emitWalk(ArrayRef<Value> indices, Value count) {
     }
     SmallVector<Value> yields = region.emitYields(body), next;
     for (unsigned i = 0; i < results; ++i)
-      store(resultView + i, rank(), yields[states + i],
-            b.at(to[i], b.mul(position, b.stride(resultView + i, axis)), resultElements[i]), count);
+      store(resultView + i, rank(), yields[states + i], b.at(to[i], b.mul(position, b.stride(resultView + i, axis)), resultElements[i]), count);
     for (unsigned i = 0; i < states; ++i)
       next.push_back(full(yields[i]));
     return next;

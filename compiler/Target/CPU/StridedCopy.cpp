@@ -44,9 +44,7 @@ void copyTensor(KernelBuilder &b, RankedTensorType type, const TensorAccess &fro
     b.ifThen(b.equal(b.thread(), b.i64(0)), [&] { b.store(b.load(element, b.data(from.view)), b.data(to.view)); });
     return;
   }
-  auto sizeOf = [&](int64_t dim) {
-    return type.isDynamicDim(dim) ? b.size(from.view, dim) : b.i64(type.getDimSize(dim));
-  };
+  auto sizeOf = [&](int64_t dim) { return type.isDynamicDim(dim) ? b.size(from.view, dim) : b.i64(type.getDimSize(dim)); };
   // Elements that are alone in the last dimension, as those that are interleaved with others, are walked over along the one before it.
   int64_t inner = rank - 1;
   while (inner > 1 && type.getDimSize(inner) == 1)

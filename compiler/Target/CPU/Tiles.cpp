@@ -44,7 +44,8 @@ bool takesInterleaved(Isa isa, int64_t rows, Factor factor) {
 
 bool prefetchesRarely(Isa isa, int64_t rows, const PanelKind &kind) {
   // What the loop of the largest tiles consists of besides its multiply-adds fills the front end of Intel's Cascade Lake.
-  return kind.isShared && hasAvx512(isa) && isNative(isa, kind.factor) && kind.factor != Factor::i8_weights && rows + 1 >= largestTile(isa, kind.factor).rows;
+  return kind.isShared && hasAvx512(isa) && isNative(isa, kind.factor) && kind.factor != Factor::i8_weights &&
+         rows + 1 >= largestTile(isa, kind.factor).rows;
 }
 
 int64_t prefetchingRows(Isa isa, Factor factor) {
@@ -65,7 +66,8 @@ bool prefetchesOwnPanels(Isa isa, int64_t rows, const PanelKind &kind) {
   // busy; and panels that are read at once are as many runs of lines. (bf16 as f32 gains nothing.)
   if (kind.pitch > 1)
     return false;
-  return kind.factor == Factor::i8_weights ? rows < prefetchingRows(isa, kind.factor) : kind.factor == Factor::i8 && !isNative(isa, kind.factor) && rows <= 3;
+  return kind.factor == Factor::i8_weights ? rows < prefetchingRows(isa, kind.factor)
+                                           : kind.factor == Factor::i8 && !isNative(isa, kind.factor) && rows <= 3;
 }
 
 int64_t panelsFor(Isa isa, int64_t rows, const PanelKind &kind) {

@@ -19,8 +19,7 @@ class Advance {
 public:
   enum View : unsigned { values, chosen, norms, options, sums, sentences, tokens, past, classes, moves, pairSums, decided, endBits, viewCount };
 
-  explicit Advance(GpuBuilder &b)
-      : b(b), i32(b.getI32Type()), i64(b.getI64Type()), f64(b.getF64Type()), sentence(b.block()), beams(b.size(sums, 1)) {
+  explicit Advance(GpuBuilder &b) : b(b), i32(b.getI32Type()), i64(b.getI64Type()), f64(b.getF64Type()), sentence(b.block()), beams(b.size(sums, 1)) {
     auto words = [&](int64_t count) { return b.shared(i64, count); };
     unsortedSums = b.shared(f64, kMaxPairs), unsortedKeys = words(kMaxPairs);
     sortedSums = b.shared(f64, 2 * kMaxBeams), sortedKeys = words(2 * kMaxBeams), sortedEnds = words(2 * kMaxBeams);
@@ -62,7 +61,9 @@ private:
   // Elements of the rows of a view that has one for each row of the step.
   Value at(View view, Value row, Value i, Type type) { return b.at(b.data(view), b.add(b.mul(row, b.stride(view, 0)), i), type); }
 
-  void forBeams(function_ref<void(Value)> body) { b.ifThen(b.less(b.thread(), beams), [&] { body(b.thread()); }); }
+  void forBeams(function_ref<void(Value)> body) {
+    b.ifThen(b.less(b.thread(), beams), [&] { body(b.thread()); });
+  }
 
   // Keys order pairs of equal sums: a beam and a token; -1: no pair.
   Value keyOf(Value beam, Value token) { return b.create<arith::OrIOp>(b.create<arith::ShLIOp>(beam, b.i64(32)), token); }
@@ -161,9 +162,8 @@ void Advance::record() {
 /// As beam_search::take().
 void Advance::decide() {
   Value produced = b.add(wordOf(XF_ABI_PRODUCED), 1), zero = b.i64(0);
-  Value failed = b.loop(zero, wordOf(XF_ABI_OPEN), 1, {zero}, [&](Value beam, ValueRange before) {
-    return SmallVector<Value>{b.create<arith::OrIOp>(before[0], get(isNaN, beam))};
-  })[0];
+  Value failed = b.loop(zero, wordOf(XF_ABI_OPEN), 1, {zero},
+                        [&](Value beam, ValueRange before) { return SmallVector<Value>{b.create<arith::OrIOp>(before[0], get(isNaN, beam))}; })[0];
   auto taken = b.loop(zero, b.mul(beams, 2), 1, {zero, wordOf(XF_ABI_FINISHED), zero}, [&](Value i, ValueRange before) {
     Value key = get(sortedKeys, i), exists = b.less(b.i64(-1), key), token = tokenOf(key);
     Value isRead = b.both(exists, b.less(before[0], beams)), isEnd = b.less(zero, get(sortedEnds, i));
@@ -208,9 +208,8 @@ void Advance::findKept(Value beam) {
 /// The others take the rows that nobody keeps, in their order, and so do beams that are not open.
 void Advance::assignRow(Value beam) {
   Value zero = b.i64(0), parent = get(parents, beam), keeps = b.less(zero, get(stays, beam));
-  Value turn = b.loop(zero, beam, 1, {zero}, [&](Value other, ValueRange before) {
-    return SmallVector<Value>{b.add(before[0], b.sub(b.i64(1), get(stays, other)))};
-  })[0];
+  Value turn = b.loop(zero, beam, 1, {zero},
+                      [&](Value other, ValueRange before) { return SmallVector<Value>{b.add(before[0], b.sub(b.i64(1), get(stays, other)))}; })[0];
   Value from = get(rows, b.max(parent, zero));
   auto found = b.loop(zero, beams, 1, {zero, from}, [&](Value other, ValueRange before) {
     Value isFree = b.equal(get(isKept, other), zero), isOurs = b.both(isFree, b.equal(before[0], turn));

@@ -37,9 +37,7 @@ void WideAttendFew::stageQuery() {
   begin = score->beginOfTiles(), end = score->end(keysOfSentence());
   exponentials = b.shared(f32, warps * kTileKeys);
   query = b.shared(f32, llvm::alignTo(width, 4));
-  b.loop(b.thread(), b.i64(width), threads, [&](Value column) {
-    b.store(b.load(f32, element(q, position, column, f32)), b.at(query, column, f32));
-  });
+  b.loop(b.thread(), b.i64(width), threads, [&](Value column) { b.store(b.load(f32, element(q, position, column, f32)), b.at(query, column, f32)); });
   b.barrier();
 }
 
@@ -107,9 +105,7 @@ void WideAttendFew::emitContext(Value first, ArrayRef<Value>) {
     return next;
   });
   for (auto [column, sum] : llvm::zip(columns, found))
-    b.ifThen(b.less(column, b.i64(valueWidth)), [&, column = column, sum = sum] {
-      b.store(sum, contextAt(b.warp(), column));
-    });
+    b.ifThen(b.less(column, b.i64(valueWidth)), [&, column = column, sum = sum] { b.store(sum, contextAt(b.warp(), column)); });
 }
 
 void WideAttendFew::storeProbabilities(const Softmax &all) {
@@ -117,9 +113,8 @@ void WideAttendFew::storeProbabilities(const Softmax &all) {
   Value warpFirst = b.mul(b.warp(), kTileKeys);
   // In the order of the scores: a lane reads what it has written.
   b.loop(b.i64(0), keyCount, warps * kTileKeys, [&](Value start) {
-    forLaneKeys(b.add(start, warpFirst), [&](Value key) {
-      b.ifThen(b.less(key, keyCount), [&] { storeProbability(position, key, end, all, factor, any); });
-    });
+    forLaneKeys(b.add(start, warpFirst),
+                [&](Value key) { b.ifThen(b.less(key, keyCount), [&] { storeProbability(position, key, end, all, factor, any); }); });
   });
 }
 

@@ -7,8 +7,8 @@
 #define XF_COMPILER_TARGET_GPU_ATTENDKERNEL_H
 
 #include "compiler/Target/AttendMask.h"
-#include "compiler/Target/RegionVectorizer.h"
 #include "compiler/Target/GPU/KernelEmitters.h"
+#include "compiler/Target/RegionVectorizer.h"
 
 namespace xf::gpu {
 
@@ -19,8 +19,7 @@ inline constexpr int64_t kTileKeys = 64;
 /// key at a time.
 class AttendScore {
 public:
-  AttendScore(GpuBuilder &b, mlir::xf::AttendOp op, const KernelRequest &request, mlir::Value batch, mlir::Value head,
-              mlir::Value position);
+  AttendScore(GpuBuilder &b, mlir::xf::AttendOp op, const KernelRequest &request, mlir::Value batch, mlir::Value head, mlir::Value position);
 
   /// How many of the first `keys` keys the query may see.
   mlir::Value end(mlir::Value keys);

@@ -3,8 +3,8 @@
 // which 64 columns at a time are read. Between the two, 16 lanes take a row of scores at a time.
 //
 // In shared memory an operand's rows run along k, so that a thread reads its 4 at once: [k][rows] and [k][columns].
-#include "compiler/Target/VectorMath.h"
 #include "compiler/Target/GPU/AttendKernel.h"
+#include "compiler/Target/VectorMath.h"
 
 #include "llvm/Support/MathExtras.h"
 
@@ -93,8 +93,7 @@ void AttendMany::stagePanels(function_ref<Value(int64_t panel)> start, Value ste
         llvm::append_range(quads, b.loadMany(b.at(start(panel), b.add(b.mul(k, step), lane), f32), kQuad));
       return quads;
     };
-    SmallVector<Value> quads =
-        end ? b.choose(b.less(k, end), load, [&] { return SmallVector<Value>(kPanels * kQuad, b.f32(0)); }) : load();
+    SmallVector<Value> quads = end ? b.choose(b.less(k, end), load, [&] { return SmallVector<Value>(kPanels * kQuad, b.f32(0)); }) : load();
     for (int64_t panel = 0; panel < kPanels; ++panel) {
       Value offset = b.add(b.mul(row, kColumnStride), b.add(lane, panel * kPanel));
       b.storeMany(ArrayRef(quads).slice(panel * kQuad, kQuad), b.at(operandW, offset, f32));
@@ -129,9 +128,7 @@ SmallVector<Value> AttendMany::multiply(ArrayRef<Value> sums, Value x, int64_t c
 /// Leaves the tile's products of queries and keys in shared memory.
 void AttendMany::storeScores(Value firstKey) {
   Value lastPanel = b.div(b.sub(blockEnd, 1), b.i64(kPanel)), firstPanel = b.div(firstKey, b.i64(kPanel));
-  auto start = [&](int64_t panel) {
-    return b.at(keys, b.mul(b.min(b.add(firstPanel, panel), lastPanel), width * kPanel), f32);
-  };
+  auto start = [&](int64_t panel) { return b.at(keys, b.mul(b.min(b.add(firstPanel, panel), lastPanel), width * kPanel), f32); };
   auto part = [&](Value firstK, int64_t count, ValueRange sums) {
     b.barrier(); // what was there is no longer read
     if (!keepsQueries())
@@ -168,8 +165,7 @@ void AttendMany::emitExponentials(Value firstKey) {
       found.push_back(b.create<arith::SelectOp>(b.less(key, end), own, lowest));
       max = codegen::combine(b, ReduceKind::max, found.back(), max);
       if (op.getProbabilities())
-        b.ifThen(b.both(b.less(key, end), exists(row)),
-                 [&] { b.store(found.back(), probabilityAt(position, key)); });
+        b.ifThen(b.both(b.less(key, end), exists(row)), [&] { b.store(found.back(), probabilityAt(position, key)); });
     }
     max = b.reduceOver(ReduceKind::max, max, kPanel);
     for (auto [i, own] : llvm::enumerate(found)) {
@@ -193,9 +189,7 @@ void AttendMany::addContext(Value firstKey, MutableArrayRef<Value> contexts) {
   Value count = b.min(b.sub(blockEnd, firstKey), b.i64(kTileKeys));
   SmallVector<Value> before, tile;
   for (int64_t group = 0; group * kPerThread * kPerThread < static_cast<int64_t>(contexts.size()); ++group) {
-    auto start = [&](int64_t panel) {
-      return b.at(values, std::min(group * kPanels + panel, lastPanel) * kPanel, f32);
-    };
+    auto start = [&](int64_t panel) { return b.at(values, std::min(group * kPanels + panel, lastPanel) * kPanel, f32); };
     SmallVector<Value> products(kPerThread * kPerThread, b.f32(0));
     products = b.loop(b.i64(0), count, kPart, products, [&](Value firstTileKey, ValueRange carried) {
       b.barrier(); // what was there is no longer read, and the exponentials are there

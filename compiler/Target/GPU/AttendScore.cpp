@@ -8,8 +8,7 @@ using namespace mlir::xf;
 namespace xf::gpu {
 
 AttendScore::AttendScore(GpuBuilder &b, AttendOp op, const KernelRequest &request, Value batch, Value head, Value position)
-    : b(b), op(op), request(request), mask(op.getMask()),
-      exactFill(op.isFillAScore()), batch(batch), head(head), position(position) {}
+    : b(b), op(op), request(request), mask(op.getMask()), exactFill(op.isFillAScore()), batch(batch), head(head), position(position) {}
 
 codegen::RegionVectorizer AttendScore::scope(Region &region) {
   codegen::RegionVectorizer result(b, [this](codegen::RegionVectorizer &inside, AtOp at) { return read(inside, at); });

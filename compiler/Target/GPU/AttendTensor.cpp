@@ -1,8 +1,8 @@
 #include "compiler/Target/GPU/AttendTensor.h"
 
-#include "compiler/Target/VectorMath.h"
 #include "compiler/Target/GPU/AttendFew.h"
 #include "compiler/Target/GPU/TensorCore.h"
+#include "compiler/Target/VectorMath.h"
 
 #include "llvm/Support/MathExtras.h"
 
@@ -15,8 +15,7 @@ static constexpr int64_t kPanel = codegen::kLanes, kPanels = kTileKeys / kPanel;
 static constexpr int64_t kPerLane = 4; // keys of a panel, and columns of 16, that a lane has
 
 TensorTile::TensorTile(AttendKernel &kernel, Value keys, Value values, Value firstRow, Value rowEnd, int64_t halves)
-    : a(kernel), b(kernel.b), word(b.getI32Type()), keys(keys), values(values), group(b.div(b.lane(), b.i64(4))),
-      inGroup(b.rem(b.lane(), b.i64(4))) {
+    : a(kernel), b(kernel.b), word(b.getI32Type()), keys(keys), values(values), group(b.div(b.lane(), b.i64(4))), inGroup(b.rem(b.lane(), b.i64(4))) {
   Value last = b.i32(0), first, keyEnd = a.keysOfSentence();
   for (int64_t half = 0; half < halves; ++half) {
     Value row = b.add(firstRow, b.add(group, half * 8)), position = b.inHalf(b.min(row, b.sub(rowEnd, 1)));
@@ -303,8 +302,6 @@ std::unique_ptr<AttendFew> makeTensorAttendFew(GpuBuilder b, AttendOp op, const 
   return std::make_unique<TensorAttendFew>(std::move(b), op, request, warps);
 }
 
-void emitTensorAttendMany(GpuBuilder b, AttendOp op, const KernelRequest &request) {
-  TensorAttendMany(std::move(b), op, request).emit();
-}
+void emitTensorAttendMany(GpuBuilder b, AttendOp op, const KernelRequest &request) { TensorAttendMany(std::move(b), op, request).emit(); }
 
 } // namespace xf::gpu

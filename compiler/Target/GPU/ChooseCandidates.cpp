@@ -33,9 +33,7 @@ Best bestOfWarp(GpuBuilder &b, Value key) {
   return {greatest, isEqual(others, b.i32(0))};
 }
 
-Value shiftOf(GpuBuilder &b, Value largest) {
-  return select(b, compare(b, arith::CmpFPredicate::OEQ, largest, noLogit(b)), b.f32(0), largest);
-}
+Value shiftOf(GpuBuilder &b, Value largest) { return select(b, compare(b, arith::CmpFPredicate::OEQ, largest, noLogit(b)), b.f32(0), largest); }
 
 void storeLargest(GpuBuilder &b, Value largest, Value isNonFinite, Value address) {
   Value condition = b.create<arith::CmpIOp>(arith::CmpIPredicate::ne, isNonFinite, b.i32(0));
@@ -71,18 +69,14 @@ Value ChooseViews::logitAt(Value row, Value index) { return maximumAt(row, b.add
 Value ChooseViews::columnOf(Value logitAddress) { return b.at(logitAddress, maxCandidates, b.getI32Type()); }
 
 Value ChooseViews::loadLogit(Value row, Value index) { return b.load(b.getF32Type(), logitAt(row, index)); }
-Candidate ChooseViews::load(Value row, Value index) {
-  return {loadLogit(row, index), b.load(b.getI32Type(), columnOf(logitAt(row, index)))};
-}
+Candidate ChooseViews::load(Value row, Value index) { return {loadLogit(row, index), b.load(b.getI32Type(), columnOf(logitAt(row, index)))}; }
 void ChooseViews::store(const Candidate &candidate, Value row, Value block, Value index) {
   Value address = logitAt(row, b.add(listBegin(block), index));
   b.store(candidate.logit, address);
   b.store(candidate.column, columnOf(address));
 }
 void ChooseViews::storeResult(const Candidate &candidate, Value row, Value rank) {
-  auto at = [&](unsigned view, Type element) {
-    return b.at(b.data(view), b.add(b.mul(row, b.stride(view, 0)), rank), element);
-  };
+  auto at = [&](unsigned view, Type element) { return b.at(b.data(view), b.add(b.mul(row, b.stride(view, 0)), rank), element); };
   b.store(candidate.logit, at(result, b.getF32Type()));
   b.store(candidate.column, at(result + 1, b.getI32Type()));
 }

@@ -54,9 +54,7 @@ protected:
   Value existing(Value row) { return b.min(row, b.sub(views.rows, 1)); }
   Value rowStride() { return b.stride(rowsView, 1 - axis); }
   /// Where row 0 of x is, at the last position.
-  Value firstX() {
-    return b.at(b.data(rowsView), b.mul(last, b.stride(rowsView, axis)), factor);
-  }
+  Value firstX() { return b.at(b.data(rowsView), b.mul(last, b.stride(rowsView, axis)), factor); }
 
   GpuBuilder b;
   ChooseOp op;
@@ -249,9 +247,7 @@ void TensorChoose::multiplyFew(const TensorOperands &operands) {
   logits = b.shared(f32, rows * stride);
   found = b.shared(b.getI8Type(), foundBytes());
   b.setBlocksPerMultiprocessor(2); // leaves registers for the chains' reads
-  auto chain = [&] {
-    return FewRowsProduct(b, operands).multiply(firstRow, b.add(b.mul(columnBlock, kPanels), b.warp()));
-  };
+  auto chain = [&] { return FewRowsProduct(b, operands).multiply(firstRow, b.add(b.mul(columnBlock, kPanels), b.warp())); };
   auto zeros = [&] { return SmallVector<Value>(FewRowsProduct::kSums, b.f32(0)); };
   SmallVector<Value> sums = b.choose(panelIsNeeded(b.warp()), chain, zeros);
   for (auto [i, sum] : llvm::enumerate(sums)) {

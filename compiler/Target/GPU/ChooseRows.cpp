@@ -173,12 +173,13 @@ void ChooseRows::findCandidates(Value own) {
       SmallVector<Value> now = row.keys;
       now.push_back(row.columns);
       llvm::append_range(after, b.choose(
-          bestOfWarp(b, row.keys[0]).isOwn,
-          [&, row = row, local = local] {
-            b.store(b.create<arith::TruncIOp>(b.getI8Type(), row.columns), foundAt(local, rank));
-            return SmallVector<Value>{row.keys[1], row.keys[2], row.keys[3], noKey(b), b.create<arith::ShRUIOp>(row.columns, b.i32(8))};
-          },
-          [&] { return now; }));
+                                    bestOfWarp(b, row.keys[0]).isOwn,
+                                    [&, row = row, local = local] {
+                                      b.store(b.create<arith::TruncIOp>(b.getI8Type(), row.columns), foundAt(local, rank));
+                                      return SmallVector<Value>{row.keys[1], row.keys[2], row.keys[3], noKey(b),
+                                                                b.create<arith::ShRUIOp>(row.columns, b.i32(8))};
+                                    },
+                                    [&] { return now; }));
     }
     return after;
   });

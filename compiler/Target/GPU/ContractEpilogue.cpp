@@ -24,9 +24,7 @@ Value ContractEpilogue::extra(unsigned i, Value row, Value column) {
   return b.load(type.getElementType(), b.at(b.data(view), offset, type.getElementType()));
 }
 
-Value ContractEpilogue::exists(Value row, Value column) {
-  return b.both(b.less(row, rows()), b.less(column, columns()));
-}
+Value ContractEpilogue::exists(Value row, Value column) { return b.both(b.less(row, rows()), b.less(column, columns())); }
 
 codegen::RegionVectorizer ContractEpilogue::read(Value row, Value column) {
   row = b.min(row, b.sub(rows(), 1)), column = b.min(column, b.sub(columns(), 1));

@@ -25,8 +25,15 @@ static void emitManyRows(GpuBuilder b, const TileShape &shape, ContractOp op, co
   Value firstRow = b.mul(b.divide(b.block(), b.i64(tiles)), shape.rows);
   Value firstColumn = b.mul(b.remainder(b.block(), b.i64(tiles)), shape.columns);
   auto beforeX = [&] { b.awaitLaunches(); };
-  TileOperands operands{columns, weight.getDimSize(1), weight.getElementType().isInteger(8), b.data(0), b.stride(0, 0), b.size(request.resultView(), 0),
-                        b.data(1), nullptr, beforeX};
+  TileOperands operands{columns,
+                        weight.getDimSize(1),
+                        weight.getElementType().isInteger(8),
+                        b.data(0),
+                        b.stride(0, 0),
+                        b.size(request.resultView(), 0),
+                        b.data(1),
+                        nullptr,
+                        beforeX};
   Value sums = multiplyTile(b, shape, operands, firstRow, b.div(firstColumn, b.i64(kPanel)));
   b.barrier();
   epilogue.storeTile({sums, shape.rows, shape.columns, shape.stride(), firstRow, firstColumn}, shape.threads());
@@ -36,8 +43,8 @@ static void emitManyRows(GpuBuilder b, const TileShape &shape, ContractOp op, co
 static Launch launchOfFew(ContractOp op, const KernelRequest &request, StringRef name) {
   int64_t columns = cast<RankedTensorType>(op.getWeight().getType()).getDimSize(0);
   auto panels = static_cast<int64_t>(llvm::divideCeil(columns, kPanel));
-  return {name.str(), kFewRowsThreads, {{request.resultView(), 0, kFewRowsTile}}, 1, panels,
-          Launch::Limit{request.resultView(), 0, maxFewRows(columns)}};
+  return {name.str(), kFewRowsThreads, {{request.resultView(), 0, kFewRowsTile}},
+          1,          panels,          Launch::Limit{request.resultView(), 0, maxFewRows(columns)}};
 }
 
 std::optional<Launch> emitContractWith(const Prologue &prologue, ContractOp op, const KernelRequest &request) {

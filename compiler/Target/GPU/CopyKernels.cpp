@@ -97,8 +97,7 @@ StateOp stateOf(Operation *op, StringRef name, const KernelRequest &request) {
 } // namespace
 
 LogicalResult emitPack(PackOp op, const KernelRequest &request, Kernel &kernel) {
-  return emitCopy(op, op.getX(), op.getLayout(), request, kernel,
-                  [](GpuBuilder &, ArrayRef<Value> indices) { return SmallVector<Value>(indices); });
+  return emitCopy(op, op.getX(), op.getLayout(), request, kernel, [](GpuBuilder &, ArrayRef<Value> indices) { return SmallVector<Value>(indices); });
 }
 
 LogicalResult emitAppend(AppendOp op, const KernelRequest &request, Kernel &kernel) {
@@ -184,8 +183,7 @@ static LogicalResult emitPaddedStore(StoreOp op, const KernelRequest &request, K
     SmallVector<Value> indices = b.delinearize(index, sizes), target(indices);
     target[0] = loadIndex(b, request.viewOf(op.getSlots()), indices[0]);
     Value value = b.choose(
-        b.less(indices[1], b.size(from, 1)),
-        [&] { return SmallVector<Value>{b.load(element, plainAddress(b, from, indices, element))}; },
+        b.less(indices[1], b.size(from, 1)), [&] { return SmallVector<Value>{b.load(element, plainAddress(b, from, indices, element))}; },
         [&] { return SmallVector<Value>{b.create<arith::ConstantOp>(cast<TypedAttr>(op.getPaddingAttr()))}; })[0];
     b.store(value, plainAddress(b, to, target, element));
   });

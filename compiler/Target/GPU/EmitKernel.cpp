@@ -59,8 +59,7 @@ static LogicalResult checkOperands(Operation *op, ArrayRef<codegen::KernelOperan
   return success();
 }
 
-FailureOr<Kernel> emitKernel(mlir::gpu::GPUModuleOp module, StringRef name, Operation *op,
-                             const codegen::KernelAccess &access, ModuleOp root) {
+FailureOr<Kernel> emitKernel(mlir::gpu::GPUModuleOp module, StringRef name, Operation *op, const codegen::KernelAccess &access, ModuleOp root) {
   SmallVector<codegen::KernelOperand> operands = codegen::kernelOperands(op);
   if (failed(checkOperands(op, operands)))
     return failure();
@@ -86,8 +85,8 @@ FailureOr<Kernel> emitKernel(mlir::gpu::GPUModuleOp module, StringRef name, Oper
   return kernel;
 }
 
-std::optional<Launch> emitWithPrologue(mlir::gpu::GPUModuleOp module, StringRef name, ContractOp product, const codegen::KernelAccess &access, RowOp row,
-                                       const codegen::KernelAccess &rowAccess, unsigned result, ModuleOp root) {
+std::optional<Launch> emitWithPrologue(mlir::gpu::GPUModuleOp module, StringRef name, ContractOp product, const codegen::KernelAccess &access,
+                                       RowOp row, const codegen::KernelAccess &rowAccess, unsigned result, ModuleOp root) {
   SmallVector<codegen::KernelOperand> operands = codegen::kernelOperands(product), rowOperands = codegen::kernelOperands(row);
   KernelRequest request{{access, operands, root}, module, name}, rowRequest{{rowAccess, rowOperands, root}, module, name};
   if (!canBePrologue(row, result) || request.views() + rowRequest.views() > XF_ABI_MAX_GPU_VIEWS)

@@ -162,9 +162,8 @@ void FewRows::emit(const Prologue *prologue) {
   int64_t whole = depth / partDepth;
   Value sum = b.f32(0);
   if (whole)
-    sum = b.loop(b.i64(0), b.i64(whole), 1, sum, [&](Value part, ValueRange carried) {
-      return SmallVector<Value>{step(part, partDepth, carried[0])};
-    })[0];
+    sum = b.loop(b.i64(0), b.i64(whole), 1, sum,
+                 [&](Value part, ValueRange carried) { return SmallVector<Value>{step(part, partDepth, carried[0])}; })[0];
   if (whole * partDepth < depth)
     sum = step(b.i64(whole), depth - whole * partDepth, sum);
   b.ifThen(epilogue.exists(row, column), [&] { epilogue.store(region, sum, row, column); });

@@ -97,23 +97,17 @@ Operation *GpuBuilder::assembly(StringRef text, ValueRange operands) {
 void GpuBuilder::holdReads() { assembly(""); }
 
 Value GpuBuilder::shuffleXor(Value value, int64_t distance) {
-  return create<mlir::gpu::ShuffleOp>(value, static_cast<int32_t>(distance), static_cast<int32_t>(kWarp),
-                                      mlir::gpu::ShuffleMode::XOR)
+  return create<mlir::gpu::ShuffleOp>(value, static_cast<int32_t>(distance), static_cast<int32_t>(kWarp), mlir::gpu::ShuffleMode::XOR)
       .getShuffleResult();
 }
 
 Value GpuBuilder::fromLane(Value value, int64_t lane) {
-  return create<mlir::gpu::ShuffleOp>(value, static_cast<int32_t>(lane), static_cast<int32_t>(kWarp), mlir::gpu::ShuffleMode::IDX)
-      .getShuffleResult();
+  return create<mlir::gpu::ShuffleOp>(value, static_cast<int32_t>(lane), static_cast<int32_t>(kWarp), mlir::gpu::ShuffleMode::IDX).getShuffleResult();
 }
 
-Value GpuBuilder::warpMax(Value value) {
-  return create<NVVM::ReduxOp>(getI32Type(), value, NVVM::ReduxKind::MAX, i32(-1));
-}
+Value GpuBuilder::warpMax(Value value) { return create<NVVM::ReduxOp>(getI32Type(), value, NVVM::ReduxKind::MAX, i32(-1)); }
 
-Value GpuBuilder::ballot(Value condition) {
-  return create<NVVM::VoteSyncOp>(getI32Type(), i32(-1), condition, NVVM::VoteSyncKind::ballot);
-}
+Value GpuBuilder::ballot(Value condition) { return create<NVVM::VoteSyncOp>(getI32Type(), i32(-1), condition, NVVM::VoteSyncKind::ballot); }
 
 Value GpuBuilder::reduceOver(Value value, int64_t lanes, llvm::function_ref<Value(Value, Value)> combine) {
   for (int64_t distance = lanes / 2; distance >= 1; distance /= 2)
@@ -169,9 +163,7 @@ SmallVector<Value> GpuBuilder::loopWithoutUnrolling(Value from, Value to, int64_
 
 Value GpuBuilder::narrow(Value value) { return createOrFold<arith::TruncIOp>(getI32Type(), value); }
 
-Value GpuBuilder::inHalf(Value value) {
-  return createOrFold<arith::ExtUIOp>(getI64Type(), value.getType().isInteger(32) ? value : narrow(value));
-}
+Value GpuBuilder::inHalf(Value value) { return createOrFold<arith::ExtUIOp>(getI64Type(), value.getType().isInteger(32) ? value : narrow(value)); }
 
 Value GpuBuilder::divide(Value a, Value b) { return inHalf(createOrFold<arith::DivUIOp>(narrow(a), narrow(b))); }
 Value GpuBuilder::remainder(Value a, Value b) { return inHalf(createOrFold<arith::RemUIOp>(narrow(a), narrow(b))); }

@@ -18,8 +18,7 @@ inline constexpr int64_t kSharedBytes = 48 << 10;
 class GpuBuilder : public codegen::CodeBuilder {
 public:
   /// Starts the function of blocks of `threads` threads.
-  GpuBuilder(mlir::gpu::GPUModuleOp module, llvm::StringRef name, unsigned views, int64_t threads,
-             mlir::Location location);
+  GpuBuilder(mlir::gpu::GPUModuleOp module, llvm::StringRef name, unsigned views, int64_t threads, mlir::Location location);
   /// Ends it.
   void finish() { create<mlir::gpu::ReturnOp>(); }
   /// Sets how many blocks are to share a multiprocessor: the kernel may use the registers that this leaves for each.

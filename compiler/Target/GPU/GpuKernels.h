@@ -47,15 +47,15 @@ struct Kernel {
 
 /// Adds the functions of `op`'s kernel, NAME or NAME_something, to `module` (dialects gpu, llvm, scf, arith, math).
 /// Operands, access and root are those of cpu::emitKernel.
-mlir::FailureOr<Kernel> emitKernel(mlir::gpu::GPUModuleOp module, llvm::StringRef name, mlir::Operation *op,
-                                   const codegen::KernelAccess &access, mlir::ModuleOp root);
+mlir::FailureOr<Kernel> emitKernel(mlir::gpu::GPUModuleOp module, llvm::StringRef name, mlir::Operation *op, const codegen::KernelAccess &access,
+                                   mlir::ModuleOp root);
 
 /// Adds the function `name` that for few rows does the work of `row` and then of `product`, which multiplies result `result` of `row`: each block
 /// computes the rows that it multiplies. Its views are those of `product`, then those of `row`. No launch where that is not possible. What `row`
 /// reads must not overlap what either writes.
 std::optional<Launch> emitWithPrologue(mlir::gpu::GPUModuleOp module, llvm::StringRef name, mlir::xf::ContractOp product,
-                                       const codegen::KernelAccess &access, mlir::xf::RowOp row, const codegen::KernelAccess &rowAccess, unsigned result,
-                                       mlir::ModuleOp root);
+                                       const codegen::KernelAccess &access, mlir::xf::RowOp row, const codegen::KernelAccess &rowAccess,
+                                       unsigned result, mlir::ModuleOp root);
 
 /// Adds the function `name` of a kernel that searches call besides the model's; xf_abi.h says what they do.
 Kernel emitMoveRows(mlir::gpu::GPUModuleOp module, llvm::StringRef name);

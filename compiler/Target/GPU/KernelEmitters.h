@@ -43,8 +43,7 @@ mlir::Value loadIndex(GpuBuilder &b, unsigned view, mlir::Value row);
 std::pair<mlir::Value, mlir::Value> loadSpan(GpuBuilder &b, unsigned view, mlir::Value sentence);
 
 /// The address of an element of view `view`: with layout `plain` of any strided tensor, else of [B, H, T, width] as attention reads it.
-mlir::Value addressIn(GpuBuilder &b, mlir::xf::Layout layout, unsigned view, llvm::ArrayRef<mlir::Value> indices, mlir::Type element,
-                      int64_t width);
+mlir::Value addressIn(GpuBuilder &b, mlir::xf::Layout layout, unsigned view, llvm::ArrayRef<mlir::Value> indices, mlir::Type element, int64_t width);
 
 } // namespace xf::gpu
 

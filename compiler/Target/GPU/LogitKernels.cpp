@@ -65,9 +65,8 @@ private:
 /// Notes what the step has read; says whether it was read before.
 Value Rules::note() {
   Value flags = b.shared(i32, kRuleThreads / kWarp), isSame = b.falseValue();
-  isSame = b.loop(b.thread(), last, kRuleThreads, {isSame}, [&](Value position, ValueRange before) {
-    return SmallVector<Value>{b.either(before[0], b.equal(tokenAt(position), newest))};
-  })[0];
+  isSame = b.loop(b.thread(), last, kRuleThreads, {isSame},
+                  [&](Value position, ValueRange before) { return SmallVector<Value>{b.either(before[0], b.equal(tokenAt(position), newest))}; })[0];
   Value found = b.ballot(isSame);
   b.ifThen(b.equal(b.lane(), b.i64(0)), [&] { b.store(found, b.at(flags, b.warp(), i32)); });
   b.barrier();
@@ -131,8 +130,13 @@ Kernel emitChooseLogits(mlir::gpu::GPUModuleOp module, StringRef name, int64_t c
     ChooseViews views(b, shape);
     views.readOptions();
     Type f32 = b.getF32Type();
-    ChooseTile tile{kRows, kThreads, b.mul(b.divide(b.block(), b.i64(views.blocks)), kRows), b.remainder(b.block(), b.i64(views.blocks)),
-                    b.shared(f32, kRows * kStride), kStride, b.shared(b.getI8Type(), kRows * ChooseTile::foundPerRow(maxCandidates))};
+    ChooseTile tile{kRows,
+                    kThreads,
+                    b.mul(b.divide(b.block(), b.i64(views.blocks)), kRows),
+                    b.remainder(b.block(), b.i64(views.blocks)),
+                    b.shared(f32, kRows * kStride),
+                    kStride,
+                    b.shared(b.getI8Type(), kRows * ChooseTile::foundPerRow(maxCandidates))};
     Value column = b.add(b.mul(tile.columnBlock, ChooseOp::kBlock), b.thread()), exists = b.less(column, b.i64(columns));
     for (int64_t i = 0; i < kRows; ++i) {
       Value row = b.min(b.add(tile.firstRow, i), b.sub(views.rows, 1));

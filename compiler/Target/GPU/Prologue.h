@@ -27,8 +27,7 @@ struct SharedRows {
 
 /// Computes the op's rows from `firstRow` on with all of a block's `threads`, and leaves those of the result in shared memory, visible after a
 /// barrier; the last row stands for rows after it. Where `stores` holds, all results go to memory, too: one block for each row has to do that.
-void emitPrologue(GpuBuilder &b, const Prologue &prologue, int64_t threads, mlir::Value firstRow, mlir::Value stores,
-                  const SharedRows &target);
+void emitPrologue(GpuBuilder &b, const Prologue &prologue, int64_t threads, mlir::Value firstRow, mlir::Value stores, const SharedRows &target);
 
 /// Whether rows of this length can be made so: they are held in registers (RowEmitter::canBeUnrolled).
 bool canBePrologue(mlir::xf::RowOp row, unsigned result);

@@ -58,9 +58,10 @@ static Value classify(OpBuilder &builder, Operation *op) {
   if (isa<math::IsNaNOp>(op))
     return arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::UNO, x, x);
   auto type = cast<FloatType>(x.getType());
-  Value infinity = arith::ConstantOp::create(
-      builder, loc, FloatAttr::get(type, APFloat::getInf(type.getFloatSemantics())));
-  Value size = LLVM::CallIntrinsicOp::create(builder, loc, type, builder.getStringAttr(type.isF64() ? "llvm.fabs.f64" : "llvm.fabs.f32"), ValueRange(x)).getResults();
+  Value infinity = arith::ConstantOp::create(builder, loc, FloatAttr::get(type, APFloat::getInf(type.getFloatSemantics())));
+  Value size = LLVM::CallIntrinsicOp::create(builder, loc, type, builder.getStringAttr(type.isF64() ? "llvm.fabs.f64" : "llvm.fabs.f32"),
+                                             ValueRange(x))
+                   .getResults();
   auto predicate = isa<math::IsInfOp>(op) ? arith::CmpFPredicate::OEQ : arith::CmpFPredicate::OLT;
   return arith::CmpFOp::create(builder, loc, predicate, size, infinity);
 }
@@ -155,8 +156,8 @@ static std::unique_ptr<llvm::TargetMachine> makeTargetMachine(std::string &error
   // As on the CPU: fused where the IR says so and nowhere else.
   options.AllowFPOpFusion = llvm::FPOpFusion::Strict;
   std::string processor = "sm_" + std::to_string(kComputeCapability);
-  return std::unique_ptr<llvm::TargetMachine>(target->createTargetMachine(
-      triple, processor, kPtxVersion, options, llvm::Reloc::PIC_, std::nullopt, llvm::CodeGenOptLevel::Default));
+  return std::unique_ptr<llvm::TargetMachine>(
+      target->createTargetMachine(triple, processor, kPtxVersion, options, llvm::Reloc::PIC_, std::nullopt, llvm::CodeGenOptLevel::Default));
 }
 
 namespace {

@@ -210,8 +210,8 @@ void RowEmitter::emitPass(unsigned pass) {
     running = b.loop(b.add(whole, lane), length, kLanes, running, [&](Value i, ValueRange carried) { return emitSome(i, carried, 1); });
   }
   for (auto [reduce, value] : llvm::zip(reductions, running))
-    scalars[reduce.getResult()] =
-        b.reduceOver(value, kLanes, [&](Value other, Value own) { return codegen::RowReduction(reduce).combine(b, other, own); });
+    scalars[reduce.getResult()] = b.reduceOver(value, kLanes,
+                                               [&](Value other, Value own) { return codegen::RowReduction(reduce).combine(b, other, own); });
 }
 
 /// A value of the body for the current element.

@@ -33,9 +33,8 @@ struct Scan {
   ArrayRef<BlockArgument> states() const { return body->getArguments().take_front(init.size()); }
   /// Whether all positions can be computed at once. States that are kept would be written while others still read them.
   bool isShift() const {
-    return !past && llvm::none_of(body->getTerminator()->getOperands().take_front(init.size()), [&](Value next) {
-      return llvm::any_of(states(), [&](Value state) { return codegen::dependsOn(next, state); });
-    });
+    return !past && llvm::none_of(body->getTerminator()->getOperands().take_front(init.size()),
+                                  [&](Value next) { return llvm::any_of(states(), [&](Value state) { return codegen::dependsOn(next, state); }); });
   }
 
   Block *body;

@@ -24,9 +24,7 @@ Kernel emitMoveRows(mlir::gpu::GPUModuleOp module, StringRef name) {
     return b.toI64(b.load(word, b.at(b.data(moves), offset, word)));
   };
   Value start = b.add(b.mul(indices[1], b.stride(state, layers)), b.mul(indices[2], b.stride(state, outer)));
-  auto rowAt = [&](Value index) {
-    return b.at(b.data(state), b.add(start, b.mul(index, b.stride(state, row))), byte);
-  };
+  auto rowAt = [&](Value index) { return b.at(b.data(state), b.add(start, b.mul(index, b.stride(state, row))), byte); };
   // A state without positions is one unit.
   Value positions = b.size(state, unitPositions), one = b.i64(1);
   Value units = b.divide(b.add(moveWord(2), b.sub(b.max(positions, one), 1)), b.max(positions, one));
@@ -51,8 +49,7 @@ Kernel emitMoveRows(mlir::gpu::GPUModuleOp module, StringRef name) {
   Value all = bytes;
   for (Value stride : {b.stride(state, layers), b.stride(state, outer), b.stride(state, row)})
     all = b.create<arith::OrIOp>(all, stride);
-  b.ifElse(
-      b.equal(b.rem(all, 16), b.i64(0)), [&] { copy(words, b.div(bytes, 16)); }, [&] { copy(byte, bytes); });
+  b.ifElse(b.equal(b.rem(all, 16), b.i64(0)), [&] { copy(words, b.div(bytes, 16)); }, [&] { copy(byte, bytes); });
   b.finish();
   return {2, {{name.str(), kThreads, {{moves, 0}, {state, layers}, {state, outer}}, kWarps, 1, std::nullopt}}};
 }

@@ -14,11 +14,10 @@ namespace {
 
 class TensorContract {
 public:
-  TensorContract(GpuBuilder builder, ContractOp op, const KernelRequest &request)
-      : b(std::move(builder)), epilogue(b, op, request) {
+  TensorContract(GpuBuilder builder, ContractOp op, const KernelRequest &request) : b(std::move(builder)), epilogue(b, op, request) {
     auto weight = cast<RankedTensorType>(op.getWeight().getType());
-    operands = {weight.getElementType(), weight.getDimSize(0), weight.getDimSize(1), b.data(0), b.stride(0, 0),
-                b.size(request.resultView(), 0), b.data(1)};
+    operands = {
+        weight.getElementType(), weight.getDimSize(0), weight.getDimSize(1), b.data(0), b.stride(0, 0), b.size(request.resultView(), 0), b.data(1)};
   }
 
   void emitFew(const Prologue *prologue = nullptr);
@@ -115,7 +114,8 @@ void TensorContract::emitMany(const ManyRowsProduct::Shape &shape) {
       b.barrier();
     Value sums = product.share(first);
     b.barrier();
-    epilogue.storeTile({sums, together, shape.columns(), shape.stride(), b.add(firstRow, first), b.mul(firstPanel, kPanelColumns), 16}, shape.threads());
+    epilogue.storeTile({sums, together, shape.columns(), shape.stride(), b.add(firstRow, first), b.mul(firstPanel, kPanelColumns), 16},
+                       shape.threads());
   }
   b.finish();
 }
@@ -126,7 +126,11 @@ void TensorContract::emitMany(const ManyRowsProduct::Shape &shape) {
 static Launch launchOfFew(ContractOp op, const KernelRequest &request, StringRef name) {
   auto weight = cast<RankedTensorType>(op.getWeight().getType());
   int64_t panels = llvm::divideCeil(weight.getDimSize(0), kPanelColumns);
-  return {name.str(), FewRowsProduct::warpsFor(weight.getDimSize(1)) * kWarp, {{request.resultView(), 0, kTileRows}}, 1, panels,
+  return {name.str(),
+          FewRowsProduct::warpsFor(weight.getDimSize(1)) * kWarp,
+          {{request.resultView(), 0, kTileRows}},
+          1,
+          panels,
           Launch::Limit{request.resultView(), 0, maxFewRows(weight.getDimSize(0))}};
 }
 

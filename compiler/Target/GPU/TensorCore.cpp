@@ -7,9 +7,7 @@ namespace xf::gpu {
 static Value call(GpuBuilder &b, StringRef intrinsic, Type result, ValueRange operands) {
   return b.create<LLVM::CallIntrinsicOp>(result, b.getStringAttr(intrinsic), operands).getResults();
 }
-static void call(GpuBuilder &b, StringRef intrinsic, ValueRange operands) {
-  b.create<LLVM::CallIntrinsicOp>(b.getStringAttr(intrinsic), operands);
-}
+static void call(GpuBuilder &b, StringRef intrinsic, ValueRange operands) { b.create<LLVM::CallIntrinsicOp>(b.getStringAttr(intrinsic), operands); }
 
 static SmallVector<Value> members(GpuBuilder &b, Value structure, int64_t count) {
   SmallVector<Value> values;
@@ -18,9 +16,7 @@ static SmallVector<Value> members(GpuBuilder &b, Value structure, int64_t count)
   return values;
 }
 
-static Type structure(GpuBuilder &b, Type element) {
-  return LLVM::LLVMStructType::getLiteral(b.getContext(), SmallVector<Type>(4, element));
-}
+static Type structure(GpuBuilder &b, Type element) { return LLVM::LLVMStructType::getLiteral(b.getContext(), SmallVector<Type>(4, element)); }
 
 SmallVector<Value> multiplyTiles(GpuBuilder &b, Type factor, ArrayRef<Value> a, ArrayRef<Value> x, ArrayRef<Value> sums) {
   // LLVM has pairs of bf16 as words, and pairs of f16 as vectors.

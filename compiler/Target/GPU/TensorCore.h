@@ -12,8 +12,8 @@ namespace xf::gpu {
 ///   x: B[2t, g], B[2t + 8, g]
 ///   sums: C[g, 2t], C[g, 2t + 1], C[g + 8, 2t], C[g + 8, 2t + 1]
 /// All lanes of the warp must take part.
-llvm::SmallVector<mlir::Value> multiplyTiles(GpuBuilder &b, mlir::Type factor, llvm::ArrayRef<mlir::Value> a,
-                                             llvm::ArrayRef<mlir::Value> x, llvm::ArrayRef<mlir::Value> sums);
+llvm::SmallVector<mlir::Value> multiplyTiles(GpuBuilder &b, mlir::Type factor, llvm::ArrayRef<mlir::Value> a, llvm::ArrayRef<mlir::Value> x,
+                                             llvm::ArrayRef<mlir::Value> sums);
 
 /// The bits of two 16-bit elements as a word.
 mlir::Value joinPair(GpuBuilder &b, mlir::Value low, mlir::Value high);

@@ -24,9 +24,8 @@ Value TensorProduct::rowsAligned(int64_t bytes) {
 }
 
 SmallVector<Value> TensorProduct::addTo(ValueRange sums, ValueRange chains) {
-  return llvm::map_to_vector(llvm::zip(sums, chains), [&](auto pair) -> Value {
-    return b.create<arith::AddFOp>(std::get<0>(pair), std::get<1>(pair));
-  });
+  return llvm::map_to_vector(llvm::zip(sums, chains),
+                             [&](auto pair) -> Value { return b.create<arith::AddFOp>(std::get<0>(pair), std::get<1>(pair)); });
 }
 
 /// The lane's word of x at its k + `k`.
@@ -119,9 +118,8 @@ void FewRowsProduct::findOwn(Value firstRow, Value panel) {
 SmallVector<Value> FewRowsProduct::multiply(Value firstRow, Value panel) {
   findOwn(firstRow, panel);
   auto all = [&](bool isAligned) {
-    return b.loop(b.i64(0), b.i64(chains()), 1, SmallVector<Value>(kSums, b.f32(0)), [&](Value index, ValueRange sums) {
-      return addTo(sums, anyChain(index, isAligned));
-    });
+    return b.loop(b.i64(0), b.i64(chains()), 1, SmallVector<Value>(kSums, b.f32(0)),
+                  [&](Value index, ValueRange sums) { return addTo(sums, anyChain(index, isAligned)); });
   };
   return b.choose(rowsAligned(4), [&] { return all(true); }, [&] { return all(false); });
 }

@@ -33,17 +33,13 @@ public:
   /// Whether all rows of x start at multiples of `bytes`. The same for all threads.
   Value rowsAligned(int64_t bytes);
   /// The address of row `row`, or of the last one if there is no such row: nobody uses its results.
-  Value xRow(Value row) {
-    return b.at(operands.x, b.mul(b.min(row, b.sub(operands.rows, 1)), operands.rowStride), factor);
-  }
+  Value xRow(Value row) { return b.at(operands.x, b.mul(b.min(row, b.sub(operands.rows, 1)), operands.rowStride), factor); }
 
 protected:
   llvm::SmallVector<Value> addTo(mlir::ValueRange sums, mlir::ValueRange chains);
   int64_t chains() const { return llvm::divideCeil(depth, kChainDepth); }
   /// The address of panel `panel`, or of the last one if there is no such panel.
-  Value panelAt(Value panel) {
-    return b.at(operands.weights, b.mul(b.min(panel, b.i64(panels - 1)), pairs * 2 * kPanelColumns), factor);
-  }
+  Value panelAt(Value panel) { return b.at(operands.weights, b.mul(b.min(panel, b.i64(panels - 1)), pairs * 2 * kPanelColumns), factor); }
 
   GpuBuilder &b;
   TensorOperands operands;

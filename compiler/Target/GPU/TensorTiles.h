@@ -76,7 +76,7 @@ private:
   int64_t chainDepth() const { return chainParts() * kPartDepth; } // including what is past the end
 
   Value firstRow, ownRows, sumsStart;
-  llvm::SmallVector<Value, 2> ownPanels;         // where the lane's words are
+  llvm::SmallVector<Value, 2> ownPanels; // where the lane's words are
   llvm::SmallVector<llvm::SmallVector<Value>> w; // of each part of the chain
 };
 
@@ -125,7 +125,7 @@ private:
   Value shared, firstRow, firstPanel;
   llvm::function_ref<Value(Value panel)> needed;
   Value ownRow, ownPanel; // of the warp, in the block
-  Value ownWeights;       // the lane's offset in a stage
+  Value ownWeights; // the lane's offset in a stage
   struct Chunk {
     Value from, offset, pair, reads; // address in part 0, offset in a stage, pair in a part; whether it is read (null: always)
   };

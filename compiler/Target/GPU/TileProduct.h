@@ -38,9 +38,9 @@ struct TileShape {
 /// x [rows, depth] and the panels of a weight [columns, depth].
 struct TileOperands {
   int64_t columns, depth;
-  bool ofBytes;                   // the weights (ByteWeights.h)
+  bool ofBytes; // the weights (ByteWeights.h)
   mlir::Value x, rowStride, rows; // where row 0 is, elements from row to row, and how many there are
-  mlir::Value weights;            // panels [depth][16], of bytes [depth / 4][16][4]
+  mlir::Value weights; // panels [depth][16], of bytes [depth / 4][16][4]
   /// Whether a panel, counted from the tile's first, is needed; others are not read, and their sums are undefined. Null: all are needed.
   llvm::function_ref<mlir::Value(mlir::Value panel)> isNeeded = nullptr;
   /// Called by all threads when the first weights are on their way, before x is read.

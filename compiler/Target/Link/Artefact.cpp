@@ -42,7 +42,8 @@ llvm::Error writeArtefact(const ImageContents &contents, ParameterSource &source
   llvm::Error error = writeFile(path, executable, [&](llvm::raw_fd_ostream &out) {
     out << before;
     out.write(head.data(), head.size());
-    llvm::Error error = writeWeights(contents.kernelModule, contents.codeModule.layout, parameters, weightBytes, source, out, [&] { return out.error(); });
+    llvm::Error error = writeWeights(contents.kernelModule, contents.codeModule.layout, parameters, weightBytes, source, out,
+                                     [&] { return out.error(); });
     out << after;
     return error;
   });

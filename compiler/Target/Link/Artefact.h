@@ -14,8 +14,7 @@ std::string headerBeside(llvm::StringRef path);
 
 /// Compiles nothing: takes machine code and parameters, and writes the artefact to `path`. `prebuilt` is the program or
 /// library that carries the image (empty for others). A library and an object get a C header beside them.
-llvm::Error writeArtefact(const ImageContents &contents, ParameterSource &source, Carrier carrier, llvm::StringRef prebuilt,
-                          llvm::StringRef path);
+llvm::Error writeArtefact(const ImageContents &contents, ParameterSource &source, Carrier carrier, llvm::StringRef prebuilt, llvm::StringRef path);
 
 } // namespace xf
 

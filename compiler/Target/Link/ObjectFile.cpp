@@ -195,12 +195,15 @@ std::string writeHeader(mlir::ModuleOp module, bool library) {
     text += fmt::format(" * Largest sizes: {}.\n", fmt::join(list, ", "));
   }
   text += fmt::format(" */\n#ifndef XF_MODEL_{0}_H\n#define XF_MODEL_{0}_H\n\n#include \"xf/xf.h\"\n\n"
-                      "#ifdef __cplusplus\nextern \"C\" {{\n#endif\n\n", name);
+                      "#ifdef __cplusplus\nextern \"C\" {{\n#endif\n\n",
+                      name);
   if (!library)
     text += fmt::format("extern const unsigned char {0}_image[];\nextern const uint64_t {0}_image_size;\n\n", name);
   text += fmt::format("/* Opens the model; xf_model_free frees it. */\n"
-                      "static inline xf_status {0}_open(xf_model **model) {{ return {1}; }}\n\n", name,
-                      library ? fmt::format("xf_open_linked(\"{}\", model)", modelName(module).str()) : fmt::format("xf_open_memory({0}_image, {0}_image_size, model)", name));
+                      "static inline xf_status {0}_open(xf_model **model) {{ return {1}; }}\n\n",
+                      name,
+                      library ? fmt::format("xf_open_linked(\"{}\", model)", modelName(module).str())
+                              : fmt::format("xf_open_memory({0}_image, {0}_image_size, model)", name));
   return text + "#ifdef __cplusplus\n}\n#endif\n#endif\n";
 }
 

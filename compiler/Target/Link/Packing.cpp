@@ -68,9 +68,8 @@ public:
         continue;
       }
       int64_t index = 0;
-      forEachIndices(cast<ParameterOp>(op), [&](llvm::ArrayRef<int64_t> indices) {
-        add(cast<ParameterOp>(op), indices, placement.offset + placement.stride * index++);
-      });
+      forEachIndices(cast<ParameterOp>(op),
+                     [&](llvm::ArrayRef<int64_t> indices) { add(cast<ParameterOp>(op), indices, placement.offset + placement.stride * index++); });
     }
     for (const StoredParameter &parameter : stored)
       if (parameter.raw)

@@ -94,9 +94,9 @@ std::vector<StoredParameter> mapParameters(ModuleOp module, const DataLayout &la
     if (auto parameter = dyn_cast<ParameterOp>(op)) {
       int64_t index = 0;
       forEachIndices(parameter, [&](ArrayRef<int64_t> indices) {
-        parameters[key(parameter.getSymName(), indices)].segments.push_back(
-            {0, uint64_t(rowCount(parameter.getTensorType())), uint64_t(placement.offset + placement.stride * index++), 0, XF_ABI_PLAIN, XF_ABI_F32,
-             0});
+        parameters[key(parameter.getSymName(), indices)].segments.push_back({0, uint64_t(rowCount(parameter.getTensorType())),
+                                                                             uint64_t(placement.offset + placement.stride * index++), 0, XF_ABI_PLAIN,
+                                                                             XF_ABI_F32, 0});
       });
       continue;
     }
@@ -131,9 +131,8 @@ std::vector<StoredParameter> mapParameters(ModuleOp module, const DataLayout &la
         uint32_t packing = piece.isTransposed ? XF_ABI_COLUMN_PANELS : isPacked ? XF_ABI_PANELS : XF_ABI_PLAIN;
         int64_t rows = piece.isTransposed ? rowCount(cast<RankedTensorType>(piece.param.getType())) : piece.rows;
         parameters[keyAt(piece.param, layer)].segments.push_back({uint64_t(piece.row), uint64_t(rows),
-                                                                 uint64_t(placement.offset + placement.stride * layer),
-                                                                 uint64_t(piece.at), packing, dtype,
-                                                                 uint64_t(scales.offset + scales.stride * layer)});
+                                                                  uint64_t(placement.offset + placement.stride * layer), uint64_t(piece.at), packing,
+                                                                  dtype, uint64_t(scales.offset + scales.stride * layer)});
       }
     }
   }

@@ -1,7 +1,8 @@
 // Where each checkpoint tensor's rows lie in the packed weights.
 //
 // A packed weight that merely copies, stacks or cuts rows of parameters holds them whole, so that a tool can read them back
-// and nothing is stored twice. Of a quantised weight it reads what the program computes with. What no weight holds whole (it was folded into something else) is stored beside them as it is.
+// and nothing is stored twice. Of a quantised weight it reads what the program computes with. What no weight holds whole (it was folded into
+// something else) is stored beside them as it is.
 #ifndef XF_COMPILER_TARGET_LINK_PARAMETERMAP_H
 #define XF_COMPILER_TARGET_LINK_PARAMETERMAP_H
 

@@ -89,7 +89,8 @@ public:
     for (StringRef key : keys)
       for (int64_t id : directive.integers(key))
         if (entry && maxTokens > 0 && id >= maxTokens)
-          refuse(directive, key, entry) << "'" << key << "' of " << name << " is " << id << ", but the model has " << maxTokens << " " << which << " tokens";
+          refuse(directive, key, entry) << "'" << key << "' of " << name << " is " << id << ", but the model has " << maxTokens << " " << which
+                                        << " tokens";
   }
 
   /// What goes around a text: the padding is hidden from the model, wherever it stands.
@@ -208,8 +209,8 @@ std::string compareAffixes(ModuleOp module, const Vocabulary &source) {
   const TokenAffixes &file = *source.affixes;
   if (ArrayRef(before) == ArrayRef(file.before) && ArrayRef(after) == ArrayRef(file.after))
     return "";
-  return fmt::format("puts the tokens {} before and {} after a text; the description's are {} and {}", list(file.before), list(file.after), list(before),
-                     list(after));
+  return fmt::format("puts the tokens {} before and {} after a text; the description's are {} and {}", list(file.before), list(file.after),
+                     list(before), list(after));
 }
 
 } // namespace xf

@@ -190,8 +190,8 @@ public:
     check(driver_.device_attribute(&multiprocessors_, kMultiprocessors, gpu), "asking for the GPU's multiprocessors");
     capability_ = 10 * major + minor;
     if (capability_ < capability)
-      fail(status::unsupported, "the GPU %s is too old: it has compute capability %d.%d; the model's code needs %d.%d", name_,
-           major, minor, capability / 10, capability % 10);
+      fail(status::unsupported, "the GPU %s is too old: it has compute capability %d.%d; the model's code needs %d.%d", name_, major, minor,
+           capability / 10, capability % 10);
     gpu_ = std::make_shared<const primary_context>(driver_, gpu);
     try {
       context_scope scope(*gpu_);

@@ -75,8 +75,8 @@ struct driver {
   result (*event_destroy)(event);
   result (*event_record)(event, stream);
   result (*event_wait)(event);
-  result (*launch)(function, unsigned x, unsigned y, unsigned z, unsigned threads_x, unsigned threads_y, unsigned threads_z,
-                   unsigned shared_bytes, stream, void **parameters, void **extra);
+  result (*launch)(function, unsigned x, unsigned y, unsigned z, unsigned threads_x, unsigned threads_y, unsigned threads_z, unsigned shared_bytes,
+                   stream, void **parameters, void **extra);
   // Null in drivers from before CUDA 10.1.
   result (*exchange_capture_mode)(int *mode);
   // Null in drivers from before CUDA 11.4.
@@ -88,9 +88,7 @@ struct driver {
   result (*graph_exec_destroy)(graph_exec);
   // Null in drivers from before CUDA 12.3.
   result (*graph_add_edges)(graph, const graph_node *from, const graph_node *to, const graph_edge *, size_t count);
-  bool has_graphs() const {
-    return graph_create && graph_add_kernel && graph_instantiate && graph_launch && graph_destroy && graph_exec_destroy;
-  }
+  bool has_graphs() const { return graph_create && graph_add_kernel && graph_instantiate && graph_launch && graph_destroy && graph_exec_destroy; }
 };
 
 // Opened once for the process. Throws when the library or one of the functions is not there.

@@ -1,5 +1,5 @@
-#include "runtime/core/error.h"
 #include "runtime/device/emulator/decode.h"
+#include "runtime/core/error.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -14,11 +14,10 @@ struct type_name {
   type t;
   int bytes;
 };
-constexpr type_name kTypes[] = {
-    {"pred", type::pred, 4}, {"b8", type::b8, 1},   {"b16", type::b16, 2}, {"b32", type::b32, 4}, {"b64", type::b64, 8},
-    {"u8", type::u8, 1},     {"u16", type::u16, 2}, {"u32", type::u32, 4}, {"u64", type::u64, 8}, {"s8", type::s8, 1},
-    {"s16", type::s16, 2},   {"s32", type::s32, 4}, {"s64", type::s64, 8}, {"f16", type::f16, 2},
-    {"bf16", type::bf16, 2}, {"f32", type::f32, 4}, {"f64", type::f64, 8}};
+constexpr type_name kTypes[] = {{"pred", type::pred, 4}, {"b8", type::b8, 1},   {"b16", type::b16, 2}, {"b32", type::b32, 4}, {"b64", type::b64, 8},
+                                {"u8", type::u8, 1},     {"u16", type::u16, 2}, {"u32", type::u32, 4}, {"u64", type::u64, 8}, {"s8", type::s8, 1},
+                                {"s16", type::s16, 2},   {"s32", type::s32, 4}, {"s64", type::s64, 8}, {"f16", type::f16, 2}, {"bf16", type::bf16, 2},
+                                {"f32", type::f32, 4},   {"f64", type::f64, 8}};
 
 std::optional<type> find_type(std::string_view name) {
   for (const type_name &entry : kTypes)
@@ -153,9 +152,7 @@ int32_t decoder::of_width(const statement &s, std::string_view text, int32_t row
   return row;
 }
 
-int32_t decoder::target(const statement &s, std::string_view text, type t, int widest) {
-  return of_width(s, text, any_register(s, text), t, widest);
-}
+int32_t decoder::target(const statement &s, std::string_view text, type t, int widest) { return of_width(s, text, any_register(s, text), t, widest); }
 
 int32_t decoder::constant_row(int bytes, uint64_t value) {
   if (bytes == 4)

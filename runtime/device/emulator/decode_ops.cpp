@@ -15,14 +15,31 @@ struct operation {
   std::string_view operands;
 };
 constexpr operation kOperations[] = {
-    {"add", op::add, "ttt"},        {"sub", op::sub, "ttt"},        {"div", op::div, "ttt"},          {"rem", op::rem, "ttt"},
-    {"min", op::min, "ttt"},        {"max", op::max, "ttt"},        {"abs", op::abs, "tt"},           {"neg", op::neg, "tt"},
-    {"fma", op::fma, "tttt"},       {"sqrt", op::sqrt, "tt"},       {"rcp", op::rcp, "tt"},           {"ex2", op::ex2, "tt"},
+    {"add", op::add, "ttt"},
+    {"sub", op::sub, "ttt"},
+    {"div", op::div, "ttt"},
+    {"rem", op::rem, "ttt"},
+    {"min", op::min, "ttt"},
+    {"max", op::max, "ttt"},
+    {"abs", op::abs, "tt"},
+    {"neg", op::neg, "tt"},
+    {"fma", op::fma, "tttt"},
+    {"sqrt", op::sqrt, "tt"},
+    {"rcp", op::rcp, "tt"},
+    {"ex2", op::ex2, "tt"},
     {"copysign", op::copysign, "ttt"},
-    {"and", op::band, "ttt"},       {"or", op::bor, "ttt"},         {"xor", op::bxor, "ttt"},         {"not", op::bnot, "tt"},
-    {"popc", op::count_ones, "nt"}, {"clz", op::leading_zeros, "nt"},
-    {"shl", op::shl, "ttn"},        {"shr", op::shr, "ttn"},        {"bfe", op::extract_bits, "ttnn"}, {"bfi", op::insert_bits, "tttnn"},
-    {"prmt", op::permute, "tttn"},  {"selp", op::select, "tttp"},
+    {"and", op::band, "ttt"},
+    {"or", op::bor, "ttt"},
+    {"xor", op::bxor, "ttt"},
+    {"not", op::bnot, "tt"},
+    {"popc", op::count_ones, "nt"},
+    {"clz", op::leading_zeros, "nt"},
+    {"shl", op::shl, "ttn"},
+    {"shr", op::shr, "ttn"},
+    {"bfe", op::extract_bits, "ttnn"},
+    {"bfi", op::insert_bits, "tttnn"},
+    {"prmt", op::permute, "tttn"},
+    {"selp", op::select, "tttp"},
     {"cvta", op::mov, "tt"}, // addresses are the same in all spaces that can be told apart by instructions
 };
 
@@ -217,10 +234,8 @@ bool decoder::decode_exchange(const statement &s, instruction &i) {
   const std::string &name = s.opcode[0];
   if (name == "shfl" && s.operands.size() == 5) {
     // target[|predicate], value, lane, clamp, members
-    static const std::pair<const char *, shuffle_mode> kModes[] = {{"bfly", shuffle_mode::exchange},
-                                                                   {"up", shuffle_mode::up},
-                                                                   {"down", shuffle_mode::down},
-                                                                   {"idx", shuffle_mode::index}};
+    static const std::pair<const char *, shuffle_mode> kModes[] = {
+        {"bfly", shuffle_mode::exchange}, {"up", shuffle_mode::up}, {"down", shuffle_mode::down}, {"idx", shuffle_mode::index}};
     size_t bar = s.operands[0].find('|');
     i.op = op::shuffle;
     i.type = type::b32;

@@ -13,9 +13,7 @@ namespace {
 // Which registers have a value, by their rows.
 using registers = std::vector<bool>;
 
-bool reads_targets(const instruction &i) {
-  return i.op == op::store_global || i.op == op::store_shared || i.op == op::start_copy;
-}
+bool reads_targets(const instruction &i) { return i.op == op::store_global || i.op == op::store_shared || i.op == op::start_copy; }
 
 template <typename F> void for_reads(const instruction &i, F f) {
   f(i.guard);

@@ -24,8 +24,8 @@ static void run_block(const function &code, uint32_t block, std::vector<warp> &w
       try {
         waiting += w.run(shared) == warp::stop::barrier;
       } catch (const fault &f) {
-        fail(status::internal, "kernel %s, block %u, thread %u, PTX line %d: the thread %s", code.name.c_str(), block,
-             w.thread(), w.line(), f.what.c_str());
+        fail(status::internal, "kernel %s, block %u, thread %u, PTX line %d: the thread %s", code.name.c_str(), block, w.thread(), w.line(),
+             f.what.c_str());
       }
     if (waiting == 0)
       return;
@@ -46,8 +46,8 @@ void run_kernel(const function &code, global_memory &memory, const kernel_call &
   if (code.threads && call.threads > code.threads)
     fail(status::internal, "%s is made for blocks of at most %u threads, not %u", code.name.c_str(), code.threads, call.threads);
   if (call.blocks == 0 || call.threads == 0 || call.threads > kMaxThreads || call.bytes > kMaxParameterBytes || code.shared_bytes > kMaxSharedBytes)
-    fail(status::internal, "%s cannot be launched: %u blocks of %u threads, %zu bytes of parameters, %u of shared memory",
-         code.name.c_str(), call.blocks, call.threads, call.bytes, code.shared_bytes);
+    fail(status::internal, "%s cannot be launched: %u blocks of %u threads, %zu bytes of parameters, %u of shared memory", code.name.c_str(),
+         call.blocks, call.threads, call.bytes, code.shared_bytes);
   launch_state state{&code, &memory, static_cast<const uint8_t *>(call.parameters), call.blocks, call.threads};
   shared_memory shared(code.shared);
   std::vector<warp> warps;

@@ -56,7 +56,8 @@ uint8_t *global_memory::check_range(uint64_t address, uint64_t bytes, const char
 }
 
 shared_memory::shared_memory(std::vector<shared_range> variables)
-    : variables_(std::move(variables)), bytes_(variables_.empty() ? 0 : (variables_.back().end + 15) / 16 * 16), units_(bytes_.size() >> unit_shift_) {}
+    : variables_(std::move(variables)), bytes_(variables_.empty() ? 0 : (variables_.back().end + 15) / 16 * 16),
+      units_(bytes_.size() >> unit_shift_) {}
 
 void shared_memory::clear() {
   for (thread_copies &copies : copies_) {
@@ -71,8 +72,7 @@ void shared_memory::clear() {
 
 void shared_memory::check_variable(uint64_t address, uint32_t bytes, const char *verb) {
   if (address & (bytes - 1))
-    raise("%s %u bytes of shared memory at %llu, which is no multiple of it", verb, bytes,
-          static_cast<unsigned long long>(address));
+    raise("%s %u bytes of shared memory at %llu, which is no multiple of it", verb, bytes, static_cast<unsigned long long>(address));
   auto after = std::upper_bound(variables_.begin(), variables_.end(), address, [](uint64_t a, const shared_range &v) { return a < v.begin; });
   if (after == variables_.begin())
     raise("%s shared memory, of which the kernel has none", verb);

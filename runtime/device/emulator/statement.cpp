@@ -9,13 +9,9 @@
 
 namespace xf::rt::emulator {
 
-void reject(int line, const std::string &what) {
-  fail(status::unsupported, "the emulator does not understand PTX line %d: %s", line, what.c_str());
-}
+void reject(int line, const std::string &what) { fail(status::unsupported, "the emulator does not understand PTX line %d: %s", line, what.c_str()); }
 
-bool statement::has(std::string_view part) const {
-  return std::find(opcode.begin(), opcode.end(), part) != opcode.end();
-}
+bool statement::has(std::string_view part) const { return std::find(opcode.begin(), opcode.end(), part) != opcode.end(); }
 
 std::string_view trim(std::string_view text) {
   while (!text.empty() && std::isspace(static_cast<unsigned char>(text.front())))

@@ -17,8 +17,9 @@ template <typename T>
 __attribute__((target("avx2,fma"))) void fma_quickly(T *to, const T *a, const T *b, const T *c) {
   T result[kLanes];
   for (int lane = 0; lane < kLanes; ++lane)
-    result[lane] = std::is_same_v<T, float> ? static_cast<T>(__builtin_fmaf(static_cast<float>(a[lane]), static_cast<float>(b[lane]), static_cast<float>(c[lane])))
-                                            : static_cast<T>(__builtin_fma(a[lane], b[lane], c[lane]));
+    result[lane] = std::is_same_v<T, float>
+                       ? static_cast<T>(__builtin_fmaf(static_cast<float>(a[lane]), static_cast<float>(b[lane]), static_cast<float>(c[lane])))
+                       : static_cast<T>(__builtin_fma(a[lane], b[lane], c[lane]));
   for (int lane = 0; lane < kLanes; ++lane)
     result[lane] = canonical(result[lane]);
   std::memcpy(to, result, sizeof(result));
@@ -27,12 +28,24 @@ __attribute__((target("avx2,fma"))) void fma_quickly(T *to, const T *a, const T 
 const bool kHasFma = __builtin_cpu_supports("fma") && __builtin_cpu_supports("avx2");
 
 template <typename T> struct wider;
-template <> struct wider<uint16_t> { using type = uint32_t; };
-template <> struct wider<int16_t> { using type = int32_t; };
-template <> struct wider<uint32_t> { using type = uint64_t; };
-template <> struct wider<int32_t> { using type = int64_t; };
-template <> struct wider<uint64_t> { using type = unsigned __int128; };
-template <> struct wider<int64_t> { using type = __int128; };
+template <> struct wider<uint16_t> {
+  using type = uint32_t;
+};
+template <> struct wider<int16_t> {
+  using type = int32_t;
+};
+template <> struct wider<uint32_t> {
+  using type = uint64_t;
+};
+template <> struct wider<int32_t> {
+  using type = int64_t;
+};
+template <> struct wider<uint64_t> {
+  using type = unsigned __int128;
+};
+template <> struct wider<int64_t> {
+  using type = __int128;
+};
 template <typename T> using wider_t = typename wider<T>::type;
 
 // `count` bits from `first` on; above them, and where `from` has no more, copies of the last bit if T is signed.
@@ -72,7 +85,9 @@ template <typename T> void warp::integer(const instruction &i) {
   case op::mul_hi:
     return each<R>(i, [=](int l) { return stored<T>(static_cast<T>((static_cast<W>(as<T>(a[l])) * static_cast<W>(as<T>(b[l]))) >> 8 * sizeof(T))); });
   case op::mad:
-    return each<R>(i, [=](int l) { return stored<T>(static_cast<T>(as<U>(static_cast<R>(static_cast<W>(as<T>(a[l])) * static_cast<W>(as<T>(b[l])))) + as<U>(c[l]))); });
+    return each<R>(i, [=](int l) {
+      return stored<T>(static_cast<T>(as<U>(static_cast<R>(static_cast<W>(as<T>(a[l])) * static_cast<W>(as<T>(b[l])))) + as<U>(c[l])));
+    });
   case op::mul_wide:
   case op::mad_wide:
     if constexpr (sizeof(T) <= 4) {
@@ -86,7 +101,8 @@ template <typename T> void warp::integer(const instruction &i) {
     }
     break;
   case op::div:
-    return each<R>(i, [&](int l) { return divides(l) ? stored<T>(static_cast<T>(as<T>(a[l]) / as<T>(b[l]))) : stored<T>(static_cast<T>(U(0) - as<U>(a[l]))); });
+    return each<R>(
+        i, [&](int l) { return divides(l) ? stored<T>(static_cast<T>(as<T>(a[l]) / as<T>(b[l]))) : stored<T>(static_cast<T>(U(0) - as<U>(a[l]))); });
   case op::rem:
     return each<R>(i, [&](int l) { return divides(l) ? stored<T>(static_cast<T>(as<T>(a[l]) % as<T>(b[l]))) : R(0); });
   case op::min:
@@ -155,9 +171,7 @@ template <typename T> void warp::compare(const instruction &i) {
   using R = stored_t<T>;
   const R *a = row<R>(i.source[0]), *b = row<R>(i.source[1]);
   auto is_nan = [](T x) { return x != x; };
-  auto with = [&](auto holds) {
-    each<uint32_t>(i, [=](int l) { return static_cast<uint32_t>(holds(as<T>(a[l]), as<T>(b[l]))); });
-  };
+  auto with = [&](auto holds) { each<uint32_t>(i, [=](int l) { return static_cast<uint32_t>(holds(as<T>(a[l]), as<T>(b[l]))); }); };
   switch (static_cast<comparison>(i.mode)) {
   case comparison::eq:
     return with([](T x, T y) { return x == y; });

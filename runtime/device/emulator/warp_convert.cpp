@@ -87,9 +87,8 @@ void warp::widen(const instruction &i) {
 
 void warp::convert_pair(const instruction &i) {
   auto narrowed = i.type == type::bf16 ? to_bf16 : to_f16;
-  each<uint32_t>(i, [=, upper = row<float>(i.source[0]), lower = row<float>(i.source[1])](int l) {
-    return narrowed(upper[l]) << 16 | narrowed(lower[l]);
-  });
+  each<uint32_t>(
+      i, [=, upper = row<float>(i.source[0]), lower = row<float>(i.source[1])](int l) { return narrowed(upper[l]) << 16 | narrowed(lower[l]); });
 }
 
 void warp::convert(const instruction &i) {

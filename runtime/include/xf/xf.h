@@ -174,12 +174,12 @@ typedef struct xf_tensor {
 
 /* Sets dtype, rank and shape of each output as xf_run would need it for these inputs; a null name is set. Data
  * of inputs may be token values that are checked, so it must be there. */
-XF_API xf_status xf_output_shapes(xf_session *session, const char *entry, const xf_tensor *inputs, int32_t input_count,
-                                  xf_tensor *outputs, int32_t output_count);
+XF_API xf_status xf_output_shapes(xf_session *session, const char *entry, const xf_tensor *inputs, int32_t input_count, xf_tensor *outputs,
+                                  int32_t output_count);
 /* Runs an entry. All inputs and all outputs must be given, with the shapes that they have; there are at most 256 of each. No output may
  * share memory with an input or with another output. */
-XF_API xf_status xf_run(xf_session *session, const char *entry, const xf_tensor *inputs, int32_t input_count,
-                        const xf_tensor *outputs, int32_t output_count);
+XF_API xf_status xf_run(xf_session *session, const char *entry, const xf_tensor *inputs, int32_t input_count, const xf_tensor *outputs,
+                        int32_t output_count);
 
 /* --- Generating -------------------------------------------------------------------------------- */
 
@@ -230,8 +230,8 @@ typedef struct xf_generate_options {
   int64_t ends_count;
   /* What the decoder is given behind its start token, unless it begins with that: results go on from there, and do not hold it; lengths
    * do not count it (but see prefix_counts). Without prefix_offsets the prefix_count tokens are every sentence's; with them, whatever
-   * prefix_count, sentence i has prefix[prefix_offsets[i]] .. prefix[prefix_offsets[i + 1] - 1]. Not of models that continue prompts. xf_process_lines takes a
-   * prefix for all lines, or line_prefixes. */
+   * prefix_count, sentence i has prefix[prefix_offsets[i]] .. prefix[prefix_offsets[i + 1] - 1]. Not of models that continue prompts.
+   * xf_process_lines takes a prefix for all lines, or line_prefixes. */
   const int32_t *prefix;
   int64_t prefix_count;
   const int64_t *prefix_offsets;
@@ -288,13 +288,13 @@ typedef struct xf_hypotheses {
  * cannot be searched (empty, only padding, too long, an unknown token) gets lengths -1; the others are searched, and the
  * call returns XF_INVALID_ARGUMENT and the message of the first such sentence. The same goes for one for which the model makes logits
  * +infinity or NaN, or all that may be chosen -infinity (which is a probability of 0). */
-XF_API xf_status xf_generate(xf_session *session, const int32_t *ids, const int64_t *offsets, int64_t count,
-                             const xf_generate_options *options, const xf_hypotheses *results);
+XF_API xf_status xf_generate(xf_session *session, const int32_t *ids, const int64_t *offsets, int64_t count, const xf_generate_options *options,
+                             const xf_hypotheses *results);
 /* One batch of sentences given as the model's own source inputs (tokens with padding, masks, features). If anything is wrong with `inputs`
  * themselves, unknown tokens included, the call fails as a whole; a sentence that has nothing but padding, or a prefix or target that
  * cannot be read, fails alone, as in xf_generate. */
-XF_API xf_status xf_generate_from(xf_session *session, const xf_tensor *inputs, int32_t input_count,
-                                  const xf_generate_options *options, const xf_hypotheses *results);
+XF_API xf_status xf_generate_from(xf_session *session, const xf_tensor *inputs, int32_t input_count, const xf_generate_options *options,
+                                  const xf_hypotheses *results);
 
 /* --- Encoding ---------------------------------------------------------------------------------- */
 
@@ -311,8 +311,7 @@ XF_API xf_status xf_get_encoding_info(xf_session *session, xf_encoding_info *inf
  * [tokens of all sentences][width] or [count][width]; it has room for `capacity` floats. Results do not depend on the other
  * sentences or on the number of threads. Rows of a sentence that cannot be encoded are left as they are, and the call returns
  * XF_INVALID_ARGUMENT and the message of the first such sentence. */
-XF_API xf_status xf_encode(xf_session *session, const int32_t *ids, const int64_t *offsets, int64_t count, float *rows,
-                           int64_t capacity);
+XF_API xf_status xf_encode(xf_session *session, const int32_t *ids, const int64_t *offsets, int64_t count, float *rows, int64_t capacity);
 
 /* --- Text -------------------------------------------------------------------------------------- */
 
@@ -339,8 +338,8 @@ XF_API xf_status xf_ids_to_text(const xf_model *model, const int32_t *ids, int64
  * `batch` only; a line with a tab is two texts where the description has tokens that stand between two). Where the model has no vocabulary
  * or `ids` is set, lines are ids, which get no prefix and suffix. `options` may be null. On success *lines_out is to be freed. Bad lines
  * have an error of their own and do not make the call fail. */
-XF_API xf_status xf_process_lines(xf_session *session, const char *const *lines, int64_t count, int32_t ids,
-                                  const xf_generate_options *options, xf_lines **lines_out);
+XF_API xf_status xf_process_lines(xf_session *session, const char *const *lines, int64_t count, int32_t ids, const xf_generate_options *options,
+                                  xf_lines **lines_out);
 /* Results of a line; 0 for a bad one. */
 XF_API int32_t xf_line_results(const xf_lines *lines, int64_t line);
 /* The text of a result, or null. Lives as long as `lines`. */

@@ -23,15 +23,28 @@ std::string text(const Case &c, bool byReader) {
   std::string k = tensor("T", c.width, c.narrow), v = tensor("T", c.valueWidth, c.narrow), past = "tensor<?xi32, #xf.dims<\"B\">>";
   std::string how = std::string(" axis 2 past %p") + (byReader ? " by_reader : " : " : ");
   return "module attributes {xf.bounds = {B = 8 : i64, N = 8 : i64, T = 48 : i64}} {\n"
-         "xf.state @ks : " + k + " layers 1 layout keys\nxf.state @vs : " + v + " layers 1 layout values\n"
-         "xf.entry step @run(%q: " + q + " {xf.name = \"q\"}, %x: " + q + " {xf.name = \"x\"}, %y: " + y + " {xf.name = \"y\"}, %p: " + past +
-         " {xf.name = \"xf.past\"}) -> (" + o + " {xf.name = \"o\"}) {\n%layer = arith.constant 0 : index\n"
-         "%k = xf.append %x to @ks[%layer]" + how + q + ", " + past + " -> " + k + "\n"
-         "%v = xf.append %y to @vs[%layer]" + how + y + ", " + past + " -> " + v + "\n"
+         "xf.state @ks : " +
+         k + " layers 1 layout keys\nxf.state @vs : " + v +
+         " layers 1 layout values\n"
+         "xf.entry step @run(%q: " +
+         q + " {xf.name = \"q\"}, %x: " + q + " {xf.name = \"x\"}, %y: " + y + " {xf.name = \"y\"}, %p: " + past + " {xf.name = \"xf.past\"}) -> (" +
+         o +
+         " {xf.name = \"o\"}) {\n%layer = arith.constant 0 : index\n"
+         "%k = xf.append %x to @ks[%layer]" +
+         how + q + ", " + past + " -> " + k +
+         "\n"
+         "%v = xf.append %y to @vs[%layer]" +
+         how + y + ", " + past + " -> " + v +
+         "\n"
          "%o = xf.attend %q, %k, %v scale 0.3 fill 0xFFF0000000000000 mask {\n^bb0(%b: index, %h: index, %i: index, %j: index):\n"
-         "%p0 = xf.at %p[%b] : " + past + "\n%p1 = arith.index_cast %p0 : i32 to index\n%last = arith.addi %p1, %i : index\n"
-         "%ok = arith.cmpi sle, %j, %last : index\nxf.yield %ok : i1\n} : " + q + ", " + k + ", " + v + " -> (" + o + ")\n"
-         "xf.return %o : " + o + "\n}\n}\n";
+         "%p0 = xf.at %p[%b] : " +
+         past +
+         "\n%p1 = arith.index_cast %p0 : i32 to index\n%last = arith.addi %p1, %i : index\n"
+         "%ok = arith.cmpi sle, %j, %last : index\nxf.yield %ok : i1\n} : " +
+         q + ", " + k + ", " + v + " -> (" + o +
+         ")\n"
+         "xf.return %o : " +
+         o + "\n}\n}\n";
 }
 
 /// Tensors as a projection leaves them, [B, N, H, width], and the states of rows with a past; in floats or in bf16.
@@ -148,10 +161,10 @@ TEST_P(AppendByReaderTest, SameAsOnItsOwn) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Attentions, AppendByReaderTest,
-                         testing::Values(Case{8, 64, 64, false}, Case{3, 20, 8, false}, Case{8, 64, 64, true}, Case{1, 8, 17, true}),
-                         [](auto &info) {
+                         testing::Values(Case{8, 64, 64, false}, Case{3, 20, 8, false}, Case{8, 64, 64, true}, Case{1, 8, 17, true}), [](auto &info) {
                            const Case &c = info.param;
-                           return std::to_string(c.heads) + "x" + std::to_string(c.width) + "x" + std::to_string(c.valueWidth) + (c.narrow ? "_bf16" : "_f32");
+                           return std::to_string(c.heads) + "x" + std::to_string(c.width) + "x" + std::to_string(c.valueWidth) +
+                                  (c.narrow ? "_bf16" : "_f32");
                          });
 
 } // namespace

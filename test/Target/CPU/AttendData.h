@@ -48,51 +48,55 @@ inline const Region kRecent{"recent",
                             "%three = arith.constant 3 : index\n%own = arith.addi %p1, %i : index\n%past = arith.cmpi sle, %j, %own : index\n"
                             "%first = arith.subi %own, %three : index\n%near = arith.cmpi slt, %first, %j : index\n"
                             "%ok = arith.andi %past, %near : i1\nxf.yield %ok : i1\n",
-                            [](const Tensors &t, int64_t b, int64_t, int64_t i, int64_t j) { return j <= t.past[b] + i && j > t.past[b] + i - 3; }, "p"};
+                            [](const Tensors &t, int64_t b, int64_t, int64_t i, int64_t j) { return j <= t.past[b] + i && j > t.past[b] + i - 3; },
+                            "p"};
 // Each of the two bounds decides for some queries. The last queries see no key, and neither does query 5; even ones do not see key 3.
-inline const Region kBounds{"bounds",
-                            "%one = arith.constant 1 : index\n%next = arith.addi %i, %one : index\n%past = arith.cmpi slt, %j, %next : index\n"
-                            "%twenty = arith.constant 20 : index\n%rest = arith.subi %twenty, %i : index\n%few = arith.cmpi sgt, %rest, %j : index\n"
-                            "%five = arith.constant 5 : index\n%seeing = arith.cmpi ne, %i, %five : index\n%false = arith.constant false\n"
-                            "%both = arith.andi %past, %few : i1\n%some = arith.select %seeing, %both, %false : i1\n"
-                            "%bit = arith.andi %i, %one : index\n%odd = arith.cmpi eq, %bit, %one : index\n%true = arith.constant true\n"
-                            "%three = arith.constant 3 : index\n%kept = arith.cmpi ne, %j, %three : index\n%most = arith.select %odd, %true, %kept : i1\n"
-                            "%ok = arith.andi %some, %most : i1\nxf.yield %ok : i1\n",
-                            [](const Tensors &, int64_t, int64_t, int64_t i, int64_t j) {
-                              return j < i + 1 && j < 20 - i && i != 5 && (i % 2 == 1 || j != 3);
-                            },
-                            ""};
+inline const Region kBounds{
+    "bounds",
+    "%one = arith.constant 1 : index\n%next = arith.addi %i, %one : index\n%past = arith.cmpi slt, %j, %next : index\n"
+    "%twenty = arith.constant 20 : index\n%rest = arith.subi %twenty, %i : index\n%few = arith.cmpi sgt, %rest, %j : index\n"
+    "%five = arith.constant 5 : index\n%seeing = arith.cmpi ne, %i, %five : index\n%false = arith.constant false\n"
+    "%both = arith.andi %past, %few : i1\n%some = arith.select %seeing, %both, %false : i1\n"
+    "%bit = arith.andi %i, %one : index\n%odd = arith.cmpi eq, %bit, %one : index\n%true = arith.constant true\n"
+    "%three = arith.constant 3 : index\n%kept = arith.cmpi ne, %j, %three : index\n%most = arith.select %odd, %true, %kept : i1\n"
+    "%ok = arith.andi %some, %most : i1\nxf.yield %ok : i1\n",
+    [](const Tensors &, int64_t, int64_t, int64_t i, int64_t j) { return j < i + 1 && j < 20 - i && i != 5 && (i % 2 == 1 || j != 3); }, ""};
 inline const Region kGiven{"given", "%ok = xf.at %g[%b, %i, %j] : tensor<?x?x?xi1, #xf.dims<\"B\", \"Q\", \"K\">>\nxf.yield %ok : i1\n",
                            [](const Tensors &t, int64_t b, int64_t, int64_t i, int64_t j) { return t.given[(b * t.queries + i) * t.keys + j]; }, "g"};
 inline const Region kAdditive{"additive", "%s = xf.at %a[%b, %i, %j] : tensor<?x?x?xf32, #xf.dims<\"B\", \"Q\", \"K\">>\nxf.yield %s : f32\n",
-                              [](const Tensors &t, int64_t b, int64_t, int64_t i, int64_t j) { return t.additive[(b * t.queries + i) * t.keys + j]; }, "a"};
+                              [](const Tensors &t, int64_t b, int64_t, int64_t i, int64_t j) { return t.additive[(b * t.queries + i) * t.keys + j]; },
+                              "a"};
 inline const Region kRelative{"relative",
                               "%c = arith.constant 40 : index\n%x = arith.subi %i, %j : index\n%y = arith.addi %x, %c : index\n"
                               "%s = xf.at %r[%y] : tensor<81xf32>\nxf.yield %s : f32\n",
                               [](const Tensors &t, int64_t, int64_t, int64_t i, int64_t j) { return t.relative[i - j + 40]; }, "r"};
-inline const Region kTables{"tables",
-                            "%zero = arith.constant 0 : index\n%last = arith.constant 19 : index\n%most = arith.constant 11 : index\n"
-                            "%x = arith.subi %i, %j : index\n%y = arith.maxsi %x, %zero : index\n%m0 = arith.minsi %y, %last : index\n"
-                            "%n0 = arith.minsi %y, %most : index\n%m1 = xf.at %heads[%h, %m0] : tensor<4x20xf32>\n%n1 = xf.at %distances[%n0, %h] : tensor<12x4xf32>\n"
-                            "%s = arith.addf %m1, %n1 : f32\nxf.yield %s : f32\n",
-                            [](const Tensors &t, int64_t, int64_t h, int64_t i, int64_t j) {
-                              int64_t distance = std::max<int64_t>(i - j, 0);
-                              return t.byHead[h * 20 + std::min<int64_t>(distance, 19)] + t.byDistance[std::min<int64_t>(distance, 11) * 4 + h];
-                            },
-                            "mn"};
+inline const Region kTables{
+    "tables",
+    "%zero = arith.constant 0 : index\n%last = arith.constant 19 : index\n%most = arith.constant 11 : index\n"
+    "%x = arith.subi %i, %j : index\n%y = arith.maxsi %x, %zero : index\n%m0 = arith.minsi %y, %last : index\n"
+    "%n0 = arith.minsi %y, %most : index\n%m1 = xf.at %heads[%h, %m0] : tensor<4x20xf32>\n%n1 = xf.at %distances[%n0, %h] : tensor<12x4xf32>\n"
+    "%s = arith.addf %m1, %n1 : f32\nxf.yield %s : f32\n",
+    [](const Tensors &t, int64_t, int64_t h, int64_t i, int64_t j) {
+      int64_t distance = std::max<int64_t>(i - j, 0);
+      return t.byHead[h * 20 + std::min<int64_t>(distance, 19)] + t.byDistance[std::min<int64_t>(distance, 11) * 4 + h];
+    },
+    "mn"};
 
 /// A function of the score: its text, and its value at h, i, j and a score.
 struct Function {
   const char *text = "";
   double (*at)(int64_t, int64_t, int64_t, double) = nullptr;
 };
-inline const Function kIdentity, kCap{"%c = arith.constant 2.0 : f32\n%x = arith.divf %s, %c : f32\n%u = math.tanh %x : f32\n%y = arith.mulf %u, %c : f32\nxf.yield %y : f32\n",
-                                      [](int64_t, int64_t, int64_t, double s) { return 2 * std::tanh(s / 2); }};
+inline const Function kIdentity,
+    kCap{"%c = arith.constant 2.0 : f32\n%x = arith.divf %s, %c : f32\n%u = math.tanh %x : f32\n%y = arith.mulf %u, %c : f32\nxf.yield %y : f32\n",
+         [](int64_t, int64_t, int64_t, double s) { return 2 * std::tanh(s / 2); }};
 // One part depends on the head and query only. Another depends on query and key, and is NaN for some scores, masked ones among them.
-inline const Function kRoots{"%h1 = arith.addi %h, %i : index\n%h2 = arith.index_cast %h1 : index to i32\n%h3 = arith.sitofp %h2 : i32 to f32\n"
-                             "%h4 = math.exp %h3 : f32\n%h5 = arith.divf %h3, %h4 : f32\n%d = arith.subi %i, %j : index\n%d1 = arith.index_cast %d : index to i32\n"
-                             "%d2 = arith.sitofp %d1 : i32 to f32\n%root = math.sqrt %d2 : f32\n%m = arith.mulf %s, %h5 : f32\n%y = arith.subf %m, %root : f32\nxf.yield %y : f32\n",
-                             [](int64_t h, int64_t i, int64_t j, double s) { return s * ((h + i) / std::exp(double(h + i))) - std::sqrt(double(i - j)); }};
+inline const Function kRoots{
+    "%h1 = arith.addi %h, %i : index\n%h2 = arith.index_cast %h1 : index to i32\n%h3 = arith.sitofp %h2 : i32 to f32\n"
+    "%h4 = math.exp %h3 : f32\n%h5 = arith.divf %h3, %h4 : f32\n%d = arith.subi %i, %j : index\n%d1 = arith.index_cast %d : index to i32\n"
+    "%d2 = arith.sitofp %d1 : i32 to f32\n%root = math.sqrt %d2 : f32\n%m = arith.mulf %s, %h5 : f32\n%y = arith.subf %m, %root : f32\nxf.yield %y : "
+    "f32\n",
+    [](int64_t h, int64_t i, int64_t j, double s) { return s * ((h + i) / std::exp(double(h + i))) - std::sqrt(double(i - j)); }};
 
 struct Case {
   int64_t heads, groups, width, valueWidth;
@@ -110,7 +114,8 @@ inline void PrintTo(const Case &c, std::ostream *out) {
 
 inline std::string text(const Case &c) {
   auto tensorOf = [](int64_t heads, const char *length, int64_t width, bool narrow) {
-    return "tensor<?x" + std::to_string(heads) + "x?x" + std::to_string(width) + (narrow ? "xbf16" : "xf32") + ", #xf.dims<\"B\", \"\", \"" + length + "\", \"\">>";
+    return "tensor<?x" + std::to_string(heads) + "x?x" + std::to_string(width) + (narrow ? "xbf16" : "xf32") + ", #xf.dims<\"B\", \"\", \"" + length +
+           "\", \"\">>";
   };
   auto tensor = [&](int64_t heads, const char *length, int64_t width) { return tensorOf(heads, length, width, c.narrow); };
   std::string q = tensor(c.heads, "Q", c.width), k = tensor(c.groups, "K", c.width), v = tensor(c.groups, "K", c.valueWidth);
@@ -128,7 +133,8 @@ inline std::string text(const Case &c) {
        " {xf.name = \"s\"}, %t: tensor<?x?xi32, #xf.dims<\"B\", \"K\">> {xf.name = \"t\"}, %p: " + slots +
        " {xf.name = \"p\"}, %g: tensor<?x?x?xi1, #xf.dims<\"B\", \"Q\", \"K\">> {xf.name = \"g\"}, "
        "%a: tensor<?x?x?xf32, #xf.dims<\"B\", \"Q\", \"K\">> {xf.name = \"a\"}, %r: tensor<81xf32> {xf.name = \"r\"}, "
-       "%heads: tensor<4x20xf32> {xf.name = \"m\"}, %distances: tensor<12x4xf32> {xf.name = \"n\"}) -> (" + o + " {xf.name = \"o\"}) {\n";
+       "%heads: tensor<4x20xf32> {xf.name = \"m\"}, %distances: tensor<12x4xf32> {xf.name = \"n\"}) -> (" +
+       o + " {xf.name = \"o\"}) {\n";
   std::string kv = "%k0, %v0";
   if (c.slots) {
     s += "%layer = arith.constant 0 : index\n";
@@ -142,7 +148,8 @@ inline std::string text(const Case &c) {
     s += " bias {\n" + args + c.bias.text + "}";
   if (c.score.at)
     s += " score {\n^bb0(%b: index, %h: index, %i: index, %j: index, %s: f32):\n" + std::string(c.score.text) + "}";
-  s += (c.int16 ? " {words} : " : " : ") + q + ", " + k + ", " + v + " -> (" + o + (c.probabilities ? ", " + p : "") + ")\nxf.return %o : " + o + "\n}\n}\n";
+  s += (c.int16 ? " {words} : " : " : ") + q + ", " + k + ", " + v + " -> (" + o + (c.probabilities ? ", " + p : "") + ")\nxf.return %o : " + o +
+       "\n}\n}\n";
   return s;
 }
 

@@ -10,17 +10,22 @@ constexpr int64_t kWidth = 64, kValueWidth = 16;
 
 /// One head without mask, or where queries see keys up to their own.
 std::string text(int64_t keys, bool causal) {
-  auto type = [](const char *length, int64_t width) { return "tensor<?x1x?x" + std::to_string(width) + "xbf16, #xf.dims<\"B\", \"\", \"" + length + "\", \"\">>"; };
-  std::string q = type("Q", kWidth), k = type("K", kWidth), v = type("K", kValueWidth), o = "tensor<?x1x?x16xf32, #xf.dims<\"B\", \"\", \"Q\", \"\">>";
-  return "module attributes {xf.bounds = {B = 1 : i64, Q = 64 : i64, K = " + std::to_string(keys) + " : i64}} {\nxf.entry full @run(%q: " + q + " {xf.name = \"q\"}, %k: " + k +
-         " {xf.name = \"k\"}, %v: " + v + " {xf.name = \"v\"}) -> (" + o + " {xf.name = \"o\"}) {\n%o = xf.attend %q, %k, %v scale 0.125 fill -1.0e9" +
-         (causal ? " mask {\n^bb0(%b: index, %h: index, %i: index, %j: index):\n%ok = arith.cmpi sle, %j, %i : index\nxf.yield %ok : i1\n}" : "") + " {words} : " + q + ", " + k +
-         ", " + v + " -> (" + o + ")\nxf.return %o : " + o + "\n}\n}\n";
+  auto type = [](const char *length, int64_t width) {
+    return "tensor<?x1x?x" + std::to_string(width) + "xbf16, #xf.dims<\"B\", \"\", \"" + length + "\", \"\">>";
+  };
+  std::string q = type("Q", kWidth), k = type("K", kWidth), v = type("K", kValueWidth),
+              o = "tensor<?x1x?x16xf32, #xf.dims<\"B\", \"\", \"Q\", \"\">>";
+  return "module attributes {xf.bounds = {B = 1 : i64, Q = 64 : i64, K = " + std::to_string(keys) + " : i64}} {\nxf.entry full @run(%q: " + q +
+         " {xf.name = \"q\"}, %k: " + k + " {xf.name = \"k\"}, %v: " + v + " {xf.name = \"v\"}) -> (" + o +
+         " {xf.name = \"o\"}) {\n%o = xf.attend %q, %k, %v scale 0.125 fill -1.0e9" +
+         (causal ? " mask {\n^bb0(%b: index, %h: index, %i: index, %j: index):\n%ok = arith.cmpi sle, %j, %i : index\nxf.yield %ok : i1\n}" : "") +
+         " {words} : " + q + ", " + k + ", " + v + " -> (" + o + ")\nxf.return %o : " + o + "\n}\n}\n";
 }
 
 struct Factors {
   Factors(int64_t queries, int64_t keys)
-      : queries(queries), keys(keys), q(randomValues(queries * kWidth, 1)), k(randomValues(keys * kWidth, 2)), v(randomValues(keys * kValueWidth, 3)) {
+      : queries(queries), keys(keys), q(randomValues(queries * kWidth, 1)), k(randomValues(keys * kWidth, 2)),
+        v(randomValues(keys * kValueWidth, 3)) {
     for (auto *values : {&q, &k, &v})
       for (float &x : *values)
         x = toFloat(toBF16(x));

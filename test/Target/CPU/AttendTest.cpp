@@ -44,41 +44,42 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{2, 1, 8, 17, kTokens, kNone, -1e9, true, false}, Case{4, 2, 16, 16, kBoth, kNone, -kInfinity, false, true},
                     Case{4, 2, 3, 5, kBoth, kNone, -1e9, true, true}, Case{2, 2, 8, 8, kPast, kNone, -kInfinity, true, false},
                     Case{2, 2, 8, 32, kWindow, kNone, -1e9, true, false}, Case{4, 2, 8, 24, kWindow, kNone, -1e9, false, true},
-                    Case{8, 8, 16, 16, kRecent, kNone, -kInfinity, false, true}, Case{2, 2, 8, 8, kBounds, kNone, -1e9, true, false}, Case{2, 2, 8, 8, kGiven, kNone, -1e9, true, false},
-                    Case{2, 2, 8, 8, kGiven, kNone, -kInfinity, true, false}, Case{2, 2, 8, 8, kGiven, kNone, -2.5, true, false},
-                    Case{2, 2, 8, 8, kNone, kAdditive, -1e9, true, false}, Case{3, 1, 20, 8, kCausal, kRelative, -1e9, true, true},
-                    Case{4, 4, 8, 8, kTokens, kTables, -1e9, true, false}),
+                    Case{8, 8, 16, 16, kRecent, kNone, -kInfinity, false, true}, Case{2, 2, 8, 8, kBounds, kNone, -1e9, true, false},
+                    Case{2, 2, 8, 8, kGiven, kNone, -1e9, true, false}, Case{2, 2, 8, 8, kGiven, kNone, -kInfinity, true, false},
+                    Case{2, 2, 8, 8, kGiven, kNone, -2.5, true, false}, Case{2, 2, 8, 8, kNone, kAdditive, -1e9, true, false},
+                    Case{3, 1, 20, 8, kCausal, kRelative, -1e9, true, true}, Case{4, 4, 8, 8, kTokens, kTables, -1e9, true, false}),
     nameOf);
 
-INSTANTIATE_TEST_SUITE_P(
-    Functions, AttendTest,
-    testing::Values(Case{2, 2, 4, 4, kNone, kNone, -1e9, true, false, false, false, kCap}, Case{2, 1, 8, 17, kTokens, kNone, -1e9, true, true, false, false, kCap},
-                    Case{3, 1, 20, 8, kCausal, kRelative, -1e9, true, true, false, false, kRoots},
-                    Case{2, 2, 8, 8, kGiven, kNone, -2.5, true, false, false, false, kCap},
-                    Case{4, 2, 16, 16, kBoth, kNone, -kInfinity, false, true, true, true, kCap},
-                    Case{8, 8, 34, 48, kNone, kAdditive, -1e9, false, false, true, false, kCap},
-                    Case{3, 1, 20, 8, kCausal, kRelative, -1e9, false, true, true, true, kRoots}),
-    nameOf);
+INSTANTIATE_TEST_SUITE_P(Functions, AttendTest,
+                         testing::Values(Case{2, 2, 4, 4, kNone, kNone, -1e9, true, false, false, false, kCap},
+                                         Case{2, 1, 8, 17, kTokens, kNone, -1e9, true, true, false, false, kCap},
+                                         Case{3, 1, 20, 8, kCausal, kRelative, -1e9, true, true, false, false, kRoots},
+                                         Case{2, 2, 8, 8, kGiven, kNone, -2.5, true, false, false, false, kCap},
+                                         Case{4, 2, 16, 16, kBoth, kNone, -kInfinity, false, true, true, true, kCap},
+                                         Case{8, 8, 34, 48, kNone, kAdditive, -1e9, false, false, true, false, kCap},
+                                         Case{3, 1, 20, 8, kCausal, kRelative, -1e9, false, true, true, true, kRoots}),
+                         nameOf);
 
 INSTANTIATE_TEST_SUITE_P(
     Narrow, AttendTest,
     testing::Values(Case{2, 2, 4, 4, kNone, kNone, -1e9, false, false, true}, Case{1, 1, 64, 64, kCausal, kNone, -1e9, false, false, true, true},
-                    Case{2, 1, 8, 17, kTokens, kNone, -1e9, false, false, true}, Case{4, 2, 16, 16, kBoth, kNone, -kInfinity, false, true, true, true},
+                    Case{2, 1, 8, 17, kTokens, kNone, -1e9, false, false, true},
+                    Case{4, 2, 16, 16, kBoth, kNone, -kInfinity, false, true, true, true},
                     Case{2, 2, 8, 8, kPast, kNone, -kInfinity, false, false, true}, Case{2, 2, 8, 8, kGiven, kNone, -2.5, false, false, true, true},
-                    Case{4, 2, 8, 24, kWindow, kNone, -1e9, false, true, true}, Case{8, 8, 16, 16, kRecent, kNone, -kInfinity, false, false, true, true},
+                    Case{4, 2, 8, 24, kWindow, kNone, -1e9, false, true, true},
+                    Case{8, 8, 16, 16, kRecent, kNone, -kInfinity, false, false, true, true},
                     Case{8, 8, 34, 48, kNone, kAdditive, -1e9, false, false, true}, Case{3, 1, 20, 8, kCausal, kRelative, -1e9, false, true, true}),
     nameOf);
 
-INSTANTIATE_TEST_SUITE_P(
-    Words, AttendTest,
-    testing::Values(Case{1, 1, 64, 64, kCausal, kNone, -1e9, false, false, true, true, kIdentity, true},
-                    Case{2, 1, 8, 17, kTokens, kNone, -1e9, false, false, true, false, kIdentity, true},
-                    Case{4, 2, 16, 16, kBoth, kNone, -kInfinity, false, false, true, true, kIdentity, true},
-                    Case{2, 2, 8, 8, kGiven, kNone, -2.5, false, false, true, true, kIdentity, true},
-                    Case{4, 2, 8, 24, kWindow, kNone, -1e9, false, false, true, false, kIdentity, true},
-                    Case{8, 8, 34, 48, kNone, kAdditive, -1e9, false, false, true, false, kIdentity, true},
-                    Case{3, 1, 20, 8, kCausal, kRelative, -1e9, false, false, true, true, kRoots, true}),
-    nameOf);
+INSTANTIATE_TEST_SUITE_P(Words, AttendTest,
+                         testing::Values(Case{1, 1, 64, 64, kCausal, kNone, -1e9, false, false, true, true, kIdentity, true},
+                                         Case{2, 1, 8, 17, kTokens, kNone, -1e9, false, false, true, false, kIdentity, true},
+                                         Case{4, 2, 16, 16, kBoth, kNone, -kInfinity, false, false, true, true, kIdentity, true},
+                                         Case{2, 2, 8, 8, kGiven, kNone, -2.5, false, false, true, true, kIdentity, true},
+                                         Case{4, 2, 8, 24, kWindow, kNone, -1e9, false, false, true, false, kIdentity, true},
+                                         Case{8, 8, 34, 48, kNone, kAdditive, -1e9, false, false, true, false, kIdentity, true},
+                                         Case{3, 1, 20, 8, kCausal, kRelative, -1e9, false, false, true, true, kRoots, true}),
+                         nameOf);
 
 /// Rows of the same keys and values are taken together, wherever they are, whatever each may see of them.
 TEST(AttendTest, RowsShareKeysAndValues) {
@@ -121,8 +122,7 @@ TEST(AttendTest, StridedQueries) {
     Problem::Output expected = problem.run(harness.compile(op, isa, {llvm::SmallVector<int64_t>(12, 1)}), 1);
     Kernel strided = harness.compile(op, isa, {{2, 1, 1, mlir::ShapedType::kDynamic}});
     strided({view(spaced, {1, 2, 7, 20}, {0, 40, 80, 2}), view(problem.packedKeys, {1, 2, 7, 20}, {0, kCapacity * 20, 0, 1}),
-             view(problem.packedValues, {1, 2, 7, 32}, {0, 2 * kCapacity * 16, 32, 1}),
-             view(context, {1, 2, 7, 32}, {0, 96, 192, 3})});
+             view(problem.packedValues, {1, 2, 7, 32}, {0, 2 * kCapacity * 16, 32, 1}), view(context, {1, 2, 7, 32}, {0, 96, 192, 3})});
     for (size_t i = 0; i < expected.context.size(); ++i)
       ASSERT_EQ(context[3 * i], expected.context[i]) << isaName(isa).str() << " element " << i;
     EXPECT_EQ(context[1], -77.0f);
@@ -174,7 +174,8 @@ TEST(AttendTest, PaddingIsNotRead) {
   }
 }
 
-/// Nor is what lies before a window, but for keys of a panel, or a GPU's tile, with some inside it. One query and few, beams that share states, int16.
+/// Nor is what lies before a window, but for keys of a panel, or a GPU's tile, with some inside it. One query and few, beams that share states,
+/// int16.
 TEST(AttendTest, KeysBeforeWindowsAreNotRead) {
   for (const Case &c : {Case{4, 2, 8, 24, kRecent, kNone, -1e9, false, true}, Case{4, 2, 8, 24, kRecent, kNone, -kInfinity, false, false, true},
                         Case{4, 2, 8, 24, kRecent, kNone, -1e9, false, false, true, false, kIdentity, true}}) {

@@ -22,16 +22,21 @@ std::string text(int64_t columns, int64_t maxCandidates, const std::string &fact
   std::string results = "tensor<?x" + m + "xf32" + names + ", tensor<?x" + m + "xi32" + names + ", tensor<?x2xf32" + names + ", tensor<?x" +
                         std::to_string(ChooseOp::countParts(columns, maxCandidates)) + "xf32" + names;
   return "module attributes {xf.bounds = {B = 512 : i64, N = 8 : i64, C = 512 : i64}} {\n"
-         "xf.entry @run(%x: " + x + " {xf.name = \"x\"}, %f: " + f + " {xf.name = \"f\"}, %c: " + classes + " {xf.name = \"c\"}, "
-         "%o: tensor<2xi32> {xf.name = \"o\"}, %w: " + w + " {xf.name = \"w\"}, %l: " + logits + " {xf.name = \"l\"}) {\n"
-         "%v, %t, %m, %p = xf.choose %x, %w axis 1 forbidden %f by %c options %o extras(%l) maps [[0, 2]] : " + x + ", " + w + ", " + f +
-         ", " + classes + ", tensor<2xi32> extras(" + logits + ") -> " + results +
+         "xf.entry @run(%x: " +
+         x + " {xf.name = \"x\"}, %f: " + f + " {xf.name = \"f\"}, %c: " + classes +
+         " {xf.name = \"c\"}, "
+         "%o: tensor<2xi32> {xf.name = \"o\"}, %w: " +
+         w + " {xf.name = \"w\"}, %l: " + logits +
+         " {xf.name = \"l\"}) {\n"
+         "%v, %t, %m, %p = xf.choose %x, %w axis 1 forbidden %f by %c options %o extras(%l) maps [[0, 2]] : " +
+         x + ", " + w + ", " + f + ", " + classes + ", tensor<2xi32> extras(" + logits + ") -> " + results +
          " {\n^bb0(%acc: f32, %logit: f32):\nxf.yield %logit : f32\n}\nxf.return\n}\n}\n";
 }
 
 /// Rows of logits, each with forbidden columns of its own.
 struct Rows {
-  Rows(int64_t rows, int64_t columns) : rows(rows), columns(columns), words(ChooseOp::countWords(columns)), logits(rows * columns), forbidden(rows * words) {}
+  Rows(int64_t rows, int64_t columns)
+      : rows(rows), columns(columns), words(ChooseOp::countWords(columns)), logits(rows * columns), forbidden(rows * words) {}
 
   float &at(int64_t row, int64_t column) { return logits[row * columns + column]; }
   void forbid(int64_t row, int64_t column) { forbidden[row * words + column / 32] |= 1u << column % 32; }
@@ -73,8 +78,8 @@ private:
                      view(tokens, {rows, maxCandidates}), view(norms, {rows, 2}), view(exchanged, {rows, parts})},
                     2);
     for (int64_t row = 0; row < rows; ++row) {
-      std::string where = std::to_string(rows) + " rows, " + std::to_string(wanted) + " of " + std::to_string(maxCandidates) +
-                          " wanted, row " + std::to_string(row);
+      std::string where = std::to_string(rows) + " rows, " + std::to_string(wanted) + " of " + std::to_string(maxCandidates) + " wanted, row " +
+                          std::to_string(row);
       std::vector<int32_t> order;
       bool isNonFinite = false;
       for (int32_t n = 0; n < columns; ++n) {
@@ -124,7 +129,8 @@ TEST(ChooseOrder, OfEqualLogitsTheFirst) {
   for (auto [columns, maxCandidates] : {std::pair<int64_t, int64_t>{300, 1}, {300, 8}, {129, 33}, {700, 150}}) {
     Chooser chooser(columns, maxCandidates);
     for (int64_t rows : kRows) {
-      Rows equal = mixed(rows, columns, {0.5f}, 1), few = mixed(rows, columns, {-1.0f, 0.25f, 2.0f}, 2), many = mixed(rows, columns, randomValues(200, 3), 4);
+      Rows equal = mixed(rows, columns, {0.5f}, 1), few = mixed(rows, columns, {-1.0f, 0.25f, 2.0f}, 2),
+           many = mixed(rows, columns, randomValues(200, 3), 4);
       for (int32_t wanted : std::vector<int32_t>{1, static_cast<int32_t>((maxCandidates + 1) / 2), static_cast<int32_t>(maxCandidates)})
         for (Rows *given : {&equal, &few, &many})
           chooser.check(*given, wanted);

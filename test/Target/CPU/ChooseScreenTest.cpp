@@ -30,8 +30,11 @@ std::string text(Factor factor, Copies copies) {
   std::string x = "tensor<?x?x" + k + "x" + type + ", #xf.dims<\"B\", \"N\", \"\">>", w = column(k + "x" + type);
   std::string f = "tensor<?x" + std::to_string(kWords) + "xi32, #xf.dims<\"C\", \"\">>", c = "tensor<?xi32, #xf.dims<\"B\">>";
   std::string arguments, operands, types;
-  auto add = [&](std::string name, std::string type) { arguments += (arguments.empty() ? "%" : ", %") + name + ": " + type + " {xf.name = \"" + name + "\"}"; };
-  for (auto [name, type] : {std::pair<std::string, std::string>("x", x), {"w", w}, {"f", f}, {"c", c}, {"o", std::string("tensor<2xi32>")}, {"b", column("f32")}})
+  auto add = [&](std::string name, std::string type) {
+    arguments += (arguments.empty() ? "%" : ", %") + name + ": " + type + " {xf.name = \"" + name + "\"}";
+  };
+  for (auto [name, type] :
+       {std::pair<std::string, std::string>("x", x), {"w", w}, {"f", f}, {"c", c}, {"o", std::string("tensor<2xi32>")}, {"b", column("f32")}})
     add(name, type);
   auto addCopy = [&](std::string keyword, std::string prefix, std::vector<std::string> tensors) {
     tensors.push_back("tensor<" + k + "xf32>");
@@ -51,10 +54,11 @@ std::string text(Factor factor, Copies copies) {
       addCopy("words", "p", {column(k + "xi16"), column("f32"), column("f32"), column("f32")});
   }
   std::string parts = std::to_string(partsWidth(factor, copies));
-  return "module attributes {xf.bounds = {B = 64 : i64, N = 1 : i64, C = 8 : i64}} {\nxf.entry @run(" + arguments + ") {\n"
-         "%v, %i, %m, %q = xf.choose %x, %w axis 1 forbidden %f by %c options %o extras(%b) maps [[2]]" + operands + " : " + x + ", " + w + ", " +
-         f + ", " + c + ", tensor<2xi32> extras(" + column("f32") + ")" + types + " -> " + rows(maxCandidates + "x", "f32") + ", " +
-         rows(maxCandidates + "x", "i32") + ", " + rows("2x", "f32") + ", " + rows(parts + "x", "f32") +
+  return "module attributes {xf.bounds = {B = 64 : i64, N = 1 : i64, C = 8 : i64}} {\nxf.entry @run(" + arguments +
+         ") {\n"
+         "%v, %i, %m, %q = xf.choose %x, %w axis 1 forbidden %f by %c options %o extras(%b) maps [[2]]" +
+         operands + " : " + x + ", " + w + ", " + f + ", " + c + ", tensor<2xi32> extras(" + column("f32") + ")" + types + " -> " +
+         rows(maxCandidates + "x", "f32") + ", " + rows(maxCandidates + "x", "i32") + ", " + rows("2x", "f32") + ", " + rows(parts + "x", "f32") +
          " {\n^bb0(%acc: f32, %bias: f32):\n%half = arith.constant 0.5 : f32\n%y = arith.mulf %acc, %half : f32\n"
          "%s = arith.addf %y, %bias : f32\nxf.yield %s : f32\n}\nxf.return\n}\n}\n";
 }
@@ -121,18 +125,22 @@ struct Problem {
     std::vector<float> parts(count * width, std::nanf(""));
     int32_t options[] = {wanted, sums};
     std::vector<int32_t> kinds(classes.begin() + first, classes.begin() + first + count);
-    std::vector<xf_abi_view> views{view(factors.xAt(first * kDepth), {count, 1, kDepth}), view(factors.panels(), {kColumns, kDepth}),
-                                         view(forbidden, {3, kWords}), view(kinds, {count}), view(options, {2}), view(bias, {kColumns})};
+    std::vector<xf_abi_view> views{view(factors.xAt(first * kDepth), {count, 1, kDepth}),
+                                   view(factors.panels(), {kColumns, kDepth}),
+                                   view(forbidden, {3, kWords}),
+                                   view(kinds, {count}),
+                                   view(options, {2}),
+                                   view(bias, {kColumns})};
     auto append = [&](std::initializer_list<xf_abi_view> more) { views.insert(views.end(), more); };
     if (copies == Copies::all) {
-      append({view(bytes.integers, {kColumns, kDepth}), view(bytes.scales, {kColumns}), view(bytes.sums, {kColumns}),
-                    view(bytes.lengths, {kColumns}), view(bytes.errors, {kColumns}), view(bytes.mean, {kDepth})});
+      append({view(bytes.integers, {kColumns, kDepth}), view(bytes.scales, {kColumns}), view(bytes.sums, {kColumns}), view(bytes.lengths, {kColumns}),
+              view(bytes.errors, {kColumns}), view(bytes.mean, {kDepth})});
       if (factor == Factor::f32)
         append({view(int16.integers, {kColumns, kDepth}), view(int16.scales, {kColumns}), view(int16.lengths, {kColumns}),
-                      view(int16.errors, {kColumns}), view(int16.mean, {kDepth})});
+                view(int16.errors, {kColumns}), view(int16.mean, {kDepth})});
     }
     append({view(result.values, {count, kMaxCandidates}), view(result.tokens, {count, kMaxCandidates}), view(result.norms, {count, 2}),
-                  view(parts, {count, width})});
+            view(parts, {count, width})});
     kernel.together(views, threads);
     return result;
   }

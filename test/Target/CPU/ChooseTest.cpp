@@ -32,23 +32,31 @@ std::string chooseText(int64_t columns, int64_t depth, int64_t axis, Factor fact
                       "%g = arith.sitofp %e : i32 to f32\n";
   std::string product = factor == Factor::i8 ? exact + "%y = arith.divf %g, %unit : f32\n" : "%y = arith.divf %acc, %unit : f32\n";
   return "module attributes {xf.bounds = {B = 512 : i64, N = 8 : i64, C = 8 : i64}} {\n"
-         "xf.parameter @b : " + bias + " path \"b\"\n"
-         "xf.entry @run(%x: " + x + " {xf.name = \"x\"}, %f: " + f + " {xf.name = \"f\"}, %c: tensor<?xi32, #xf.dims<\"B\">> "
-         "{xf.name = \"c\"}, %o: tensor<2xi32> {xf.name = \"o\"}, %w: " + w + " {xf.name = \"w\"}, %u: " + sums + " {xf.name = \"u\"}) {\n"
-         "%b = xf.param @b : " + bias + "\n"
-         "%v, %t, %m, %p = xf.choose %x, %w axis " + std::to_string(axis) + " forbidden %f by %c options %o extras(%b, %u) maps [[2], [2]] : " +
-         x + ", " + w + ", " + f + ", tensor<?xi32, #xf.dims<\"B\">>, tensor<2xi32> extras(" + bias + ", " + sums + ") -> " + results + ", " +
-         parts + " {\n^bb0(%acc: " + types.sum + ", %bias: f32, %sum: i32):\n%unit = arith.constant " +
-         std::to_string(unitOf(factor)) + " : f32\n" + product + "%s = arith.addf %y, %bias : f32\nxf.yield %s : f32\n}\n"
+         "xf.parameter @b : " +
+         bias +
+         " path \"b\"\n"
+         "xf.entry @run(%x: " +
+         x + " {xf.name = \"x\"}, %f: " + f +
+         " {xf.name = \"f\"}, %c: tensor<?xi32, #xf.dims<\"B\">> "
+         "{xf.name = \"c\"}, %o: tensor<2xi32> {xf.name = \"o\"}, %w: " +
+         w + " {xf.name = \"w\"}, %u: " + sums +
+         " {xf.name = \"u\"}) {\n"
+         "%b = xf.param @b : " +
+         bias +
+         "\n"
+         "%v, %t, %m, %p = xf.choose %x, %w axis " +
+         std::to_string(axis) + " forbidden %f by %c options %o extras(%b, %u) maps [[2], [2]] : " + x + ", " + w + ", " + f +
+         ", tensor<?xi32, #xf.dims<\"B\">>, tensor<2xi32> extras(" + bias + ", " + sums + ") -> " + results + ", " + parts +
+         " {\n^bb0(%acc: " + types.sum + ", %bias: f32, %sum: i32):\n%unit = arith.constant " + std::to_string(unitOf(factor)) + " : f32\n" +
+         product +
+         "%s = arith.addf %y, %bias : f32\nxf.yield %s : f32\n}\n"
          "xf.return\n}\n}\n";
 }
 
 struct Choice {
   std::vector<float> values, norms;
   std::vector<int32_t> tokens;
-  bool operator==(const Choice &other) const {
-    return values == other.values && tokens == other.tokens && norms == other.norms;
-  }
+  bool operator==(const Choice &other) const { return values == other.values && tokens == other.tokens && norms == other.norms; }
 };
 
 struct Problem {
@@ -86,8 +94,7 @@ struct Problem {
     int64_t kinds = *std::max_element(own.begin(), own.end()) + 1;
     kernel.together({rowsView, view(factors.panels(), {columns, depth}), view(forbidden, {kinds, ChooseOp::countWords(columns)}), view(own, {count}),
                      view(options, {2}), view(bias, {columns}), view(factors.sums, {columns}), view(result.values, {count, kMaxCandidates}),
-                     view(result.tokens, {count, kMaxCandidates}),
-                     view(result.norms, {count, 2}), view(exchanged, {count, parts})},
+                     view(result.tokens, {count, kMaxCandidates}), view(result.norms, {count, 2}), view(exchanged, {count, parts})},
                     threads);
     return result;
   }

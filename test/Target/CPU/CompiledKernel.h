@@ -32,9 +32,7 @@ public:
   MappedCode &operator=(const MappedCode &) = delete;
   ~MappedCode() { munmap(memory, size); }
 
-  template <typename Function> Function at(uint64_t offset) const {
-    return reinterpret_cast<Function>(static_cast<char *>(memory) + offset);
-  }
+  template <typename Function> Function at(uint64_t offset) const { return reinterpret_cast<Function>(static_cast<char *>(memory) + offset); }
 
 private:
   size_t size;
@@ -90,8 +88,7 @@ private:
     mlir::Block *body = function.addEntryBlock(b);
     b.setInsertionPointToStart(body);
     mlir::Value address = mlir::LLVM::ConstantOp::create(b, loc, b.getI64Type(), b.getI64IntegerAttr(reinterpret_cast<intptr_t>(to)));
-    llvm::SmallVector<mlir::Value> operands{
-        mlir::LLVM::IntToPtrOp::create(b, loc, mlir::LLVM::LLVMPointerType::get(function.getContext()), address)};
+    llvm::SmallVector<mlir::Value> operands{mlir::LLVM::IntToPtrOp::create(b, loc, mlir::LLVM::LLVMPointerType::get(function.getContext()), address)};
     operands.append(body->args_begin(), body->args_end());
     mlir::LLVM::CallOp::create(b, loc, function.getFunctionType(), operands);
     mlir::LLVM::ReturnOp::create(b, loc, mlir::ValueRange());

@@ -13,28 +13,35 @@ std::string contractText(int64_t columns, int64_t depth) {
   std::string x = "tensor<?x" + k + "xf32, #xf.dims<\"B\", \"\">>", y = "tensor<?x" + n + "xf32, #xf.dims<\"B\", \"\">>";
   std::string w = "tensor<" + n + "x" + k + "xf32>", bias = "tensor<" + n + "xf32>";
   return "module attributes {xf.bounds = {B = 512 : i64}} {\n"
-         "xf.parameter @w : " + w + " path \"w\"\nxf.parameter @b : " + bias + " path \"b\"\n"
-         "xf.entry @run(%x: " + x + " {xf.name = \"x\"}, %r: " + y + " {xf.name = \"r\"}) -> (" + y + " {xf.name = \"y\"}) {\n"
-         "%w = xf.param @w : " + w + "\n%b = xf.param @b : " + bias + "\n"
-         "%y = xf.contract %x, %w extras(%b, %r) maps [[1], [0, 1]] : " + x + ", " + w + " extras(" + bias + ", " + y + ") -> " + y + " {\n"
+         "xf.parameter @w : " +
+         w + " path \"w\"\nxf.parameter @b : " + bias +
+         " path \"b\"\n"
+         "xf.entry @run(%x: " +
+         x + " {xf.name = \"x\"}, %r: " + y + " {xf.name = \"r\"}) -> (" + y +
+         " {xf.name = \"y\"}) {\n"
+         "%w = xf.param @w : " +
+         w + "\n%b = xf.param @b : " + bias +
+         "\n"
+         "%y = xf.contract %x, %w extras(%b, %r) maps [[1], [0, 1]] : " +
+         x + ", " + w + " extras(" + bias + ", " + y + ") -> " + y +
+         " {\n"
          "^bb0(%acc: f32, %bias: f32, %res: f32):\n"
          "%zero = arith.constant 0.0 : f32\n"
          "%s = arith.addf %acc, %bias : f32\n%m = arith.maximumf %s, %zero : f32\n%t = arith.addf %m, %res : f32\n"
-         "xf.yield %t : f32\n}\nxf.return %y : " + y + "\n}\n}\n";
+         "xf.yield %t : f32\n}\nxf.return %y : " +
+         y + "\n}\n}\n";
 }
 
 struct Problem {
   Problem(int64_t rows, int64_t columns, int64_t depth)
-      : rows(rows), columns(columns), depth(depth), x(randomValues(rows * (depth + 8), 1)),
-        weight(randomValues(columns * depth, 2)), packed(packPanels(weight, columns, depth)),
-        bias(randomValues(columns, 3)), residual(randomValues(rows * columns, 4)) {}
+      : rows(rows), columns(columns), depth(depth), x(randomValues(rows * (depth + 8), 1)), weight(randomValues(columns * depth, 2)),
+        packed(packPanels(weight, columns, depth)), bias(randomValues(columns, 3)), residual(randomValues(rows * columns, 4)) {}
 
   std::vector<float> run(const Kernel &kernel, int threads, int64_t firstRow = 0) {
     int64_t stride = depth + 8, count = rows - firstRow;
     return written(rows * columns, [&](float *y) {
-      kernel({view(x.data() + firstRow * stride, {count, depth}, {stride, 1}), view(packed, {columns, depth}),
-              view(bias, {columns}), view(residual.data() + firstRow * columns, {count, columns}),
-              view(y + firstRow * columns, {count, columns})},
+      kernel({view(x.data() + firstRow * stride, {count, depth}, {stride, 1}), view(packed, {columns, depth}), view(bias, {columns}),
+              view(residual.data() + firstRow * columns, {count, columns}), view(y + firstRow * columns, {count, columns})},
              threads);
     });
   }
@@ -79,8 +86,8 @@ TEST_P(ContractTest, IsRightAndInvariant) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Shapes, ContractTest,
-                         testing::Values(std::pair{64, 64}, std::pair{5, 16}, std::pair{176, 37}, std::pair{100, 1},
-                                         std::pair{33, 520}, std::pair{40, 2600},
+                         testing::Values(std::pair{64, 64}, std::pair{5, 16}, std::pair{176, 37}, std::pair{100, 1}, std::pair{33, 520},
+                                         std::pair{40, 2600},
                                          /*rows are interleaved*/ std::pair{272, 37}));
 
 /// Sums that are the result are written where it is, if whole vectors fit there: whatever its columns, and how far they are apart.
@@ -89,8 +96,10 @@ TEST(BareContractTest, IsRight) {
   for (auto [columns, step] : {std::pair<int64_t, int64_t>{64, 1}, {64, 3}, {100, 1}}) {
     std::string n = std::to_string(columns), x = "tensor<?x20xf32, #xf.dims<\"B\", \"\">>", w = "tensor<" + n + "x20xf32>";
     std::string y = "tensor<?x" + n + "xf32, #xf.dims<\"B\", \"\">>";
-    KernelHarness harness("module attributes {xf.bounds = {B = 512 : i64}} {\nxf.parameter @w : " + w + " path \"w\"\n"
-                          "xf.entry @run(%x: " + x + " {xf.name = \"x\"}) -> (" + y + " {xf.name = \"y\"}) {\n%w = xf.param @w : " + w +
+    KernelHarness harness("module attributes {xf.bounds = {B = 512 : i64}} {\nxf.parameter @w : " + w +
+                          " path \"w\"\n"
+                          "xf.entry @run(%x: " +
+                          x + " {xf.name = \"x\"}) -> (" + y + " {xf.name = \"y\"}) {\n%w = xf.param @w : " + w +
                           "\n%y = xf.contract %x, %w extras() maps [] : " + x + ", " + w + " -> " + y +
                           " {\n^bb0(%acc: f32):\nxf.yield %acc : f32\n}\nxf.return %y : " + y + "\n}\n}\n");
     for (Isa isa : machineIsas()) {

@@ -37,16 +37,23 @@ inline std::string factorContractText(int64_t columns, int64_t depth, Factor fac
   std::string f32 = "tensor<" + n + "x" + k + "xf32>", w = "tensor<" + n + "x" + k + "x" + types.weight + ">";
   std::string scale = "tensor<" + n + "xf32>", sums = "tensor<" + n + "xi32>", one = rows("1", "f32"), y = rows(n, "f32");
   std::string more = types.weight == "i8" ? ", " + scale + ", " + sums : "";
-  std::string quantized = (more.empty() ? "%q" : "%q, %s, %t") + std::string(" = xf.quantize %p : ") + f32 + " -> " + w + more +
-                          "\nxf.yield %q : ";
-  std::string text = "module attributes {xf.bounds = {B = 1024 : i64}} {\nxf.parameter @p : " + f32 + " path \"p\"\n"
-                     "xf.weight @w : " + w + " layers 1 layout panels {\n^bb0(%layer: index):\n%p = xf.param @p : " + f32 + "\n" +
-                     (factor == Factor::f32 ? "xf.yield %p : " : quantized) + w + "\n}\n"
-                     "xf.entry @run(%x: " + rows(k, types.x) + " {xf.name = \"x\"}, %s: " + one + " {xf.name = \"s\"}, %t: " + scale +
-                     " {xf.name = \"t\"}, %u: " + sums + " {xf.name = \"u\"}) -> (" + y + " {xf.name = \"y\"}) {\n"
-                     "%w = xf.param @w : " + w + "\n"
-                     "%y = xf.contract %x, %w extras(%s, %t, %u) maps [[0, -1], [1], [1]] : " + rows(k, types.x) + ", " + w + " extras(" +
-                     one + ", " + scale + ", " + sums + ") -> " + y + " {\n^bb0(%acc: " + types.sum + ", %a: f32, %b: f32, %c: i32):\n";
+  std::string quantized = (more.empty() ? "%q" : "%q, %s, %t") + std::string(" = xf.quantize %p : ") + f32 + " -> " + w + more + "\nxf.yield %q : ";
+  std::string text = "module attributes {xf.bounds = {B = 1024 : i64}} {\nxf.parameter @p : " + f32 +
+                     " path \"p\"\n"
+                     "xf.weight @w : " +
+                     w + " layers 1 layout panels {\n^bb0(%layer: index):\n%p = xf.param @p : " + f32 + "\n" +
+                     (factor == Factor::f32 ? "xf.yield %p : " : quantized) + w +
+                     "\n}\n"
+                     "xf.entry @run(%x: " +
+                     rows(k, types.x) + " {xf.name = \"x\"}, %s: " + one + " {xf.name = \"s\"}, %t: " + scale + " {xf.name = \"t\"}, %u: " + sums +
+                     " {xf.name = \"u\"}) -> (" + y +
+                     " {xf.name = \"y\"}) {\n"
+                     "%w = xf.param @w : " +
+                     w +
+                     "\n"
+                     "%y = xf.contract %x, %w extras(%s, %t, %u) maps [[0, -1], [1], [1]] : " +
+                     rows(k, types.x) + ", " + w + " extras(" + one + ", " + scale + ", " + sums + ") -> " + y + " {\n^bb0(%acc: " + types.sum +
+                     ", %a: f32, %b: f32, %c: i32):\n";
   if (factor == Factor::i8)
     text += "%z = arith.constant 128 : i32\n%d = arith.muli %c, %z : i32\n%e = arith.subi %acc, %d : i32\n"
             "%f = arith.sitofp %e : i32 to f32\n%g = arith.mulf %a, %b : f32\n%h = arith.mulf %f, %g : f32\nxf.yield %h : f32\n";

@@ -94,7 +94,8 @@ protected:
     KernelHarness harness(factorContractText(columns, depth, factor));
     auto op = harness.find<mlir::xf::ContractOp>();
     for (Isa isa : runnableIsas(op)) {
-      Kernel kernel = harness.compile(op, isa, {{1, 1, 1, 1, 1, 1}}), streaming = harness.compile(op, isa, {{1, 1, 1, 1, 1, 1}, /*weightsStream=*/true});
+      Kernel kernel = harness.compile(op, isa, {{1, 1, 1, 1, 1, 1}}),
+             streaming = harness.compile(op, isa, {{1, 1, 1, 1, 1, 1}, /*weightsStream=*/true});
       for (int64_t rows : {1, 2, 3, 4, 5, 7, 12, 13, 29, 70, 133}) {
         if (rows > 70 && columns < 512)
           continue;
@@ -118,8 +119,8 @@ TEST_P(GroupedContractTest, BF16IsRightAndInvariant) { check(Factor::bf16); }
 TEST_P(GroupedContractTest, ByteWeightsAreThePlainLoop) { check(Factor::i8_weights); }
 
 INSTANTIATE_TEST_SUITE_P(Shapes, GroupedContractTest,
-                         testing::Values(std::pair{64, 64}, std::pair{5, 16}, std::pair{176, 37}, std::pair{100, 1},
-                                         std::pair{33, 522}, std::pair{48, 3}, std::pair{70, 1100}));
+                         testing::Values(std::pair{64, 64}, std::pair{5, 16}, std::pair{176, 37}, std::pair{100, 1}, std::pair{33, 522},
+                                         std::pair{48, 3}, std::pair{70, 1100}));
 #ifndef XF_TEST_GPU_KERNELS
 /// Several parts of rows, of as many columns that not all sums wait for the next part; and several chunks of rows.
 INSTANTIATE_TEST_SUITE_P(Sections, GroupedContractTest, testing::Values(std::pair{530, 530}));

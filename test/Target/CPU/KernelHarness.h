@@ -11,8 +11,8 @@
 #include "test/Target/CPU/CompiledKernel.h"
 #endif
 
-#include "gtest/gtest.h"
 #include "mlir/Parser/Parser.h"
+#include "gtest/gtest.h"
 
 #include <cmath>
 #include <cstring>
@@ -137,8 +137,7 @@ public:
   }
 #endif
 
-  mlir::OwningOpRef<mlir::ModuleOp> emit(mlir::Operation *op, Isa isa, const KernelAccess &access,
-                                         llvm::StringRef name) {
+  mlir::OwningOpRef<mlir::ModuleOp> emit(mlir::Operation *op, Isa isa, const KernelAccess &access, llvm::StringRef name) {
     mlir::OwningOpRef<mlir::ModuleOp> module = mlir::ModuleOp::create(mlir::UnknownLoc::get(&context));
     if (mlir::failed(emitKernel(*module, name, op, access, isa, *root)))
       throw std::runtime_error("the kernel cannot be emitted");

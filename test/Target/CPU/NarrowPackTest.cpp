@@ -72,8 +72,11 @@ protected:
 
 TEST_P(NarrowPackTest, PacksWholeTensors) {
   KernelHarness harness("module attributes {xf.bounds = {B = 8 : i64, T = 64 : i64}} {\n"
-                        "xf.entry @run(%x: " + type("T") + " {xf.name = \"x\"}) -> (" + type("T") + " {xf.name = \"y\"}) {\n"
-                        "%y = xf.pack " + layout() + " %x : " + type("T") + "\nxf.return %y : " + type("T") + "\n}\n}\n");
+                        "xf.entry @run(%x: " +
+                        type("T") + " {xf.name = \"x\"}) -> (" + type("T") +
+                        " {xf.name = \"y\"}) {\n"
+                        "%y = xf.pack " +
+                        layout() + " %x : " + type("T") + "\nxf.return %y : " + type("T") + "\n}\n}\n");
   for (Isa isa : machineIsas()) {
     Kernel kernel = harness.compile(harness.find<mlir::xf::PackOp>(), isa, {{c.constantStep, 1}});
     for (int64_t positions : {1, 2, 16, 21, 48})
@@ -90,11 +93,14 @@ TEST_P(NarrowPackTest, PacksWholeTensors) {
 
 TEST_P(NarrowPackTest, AppendsAnyNumberOfPositions) {
   KernelHarness harness("module attributes {xf.bounds = {B = 8 : i64, T = 64 : i64}} {\n"
-                        "xf.state @s : " + type("T") + " layers 1 layout " + layout() + "\n"
-                        "xf.entry step @run(%x: " + type("N") + " {xf.name = \"x\"}, %past: tensor<?xi32, #xf.dims<\"B\">> {xf.name = \"xf.past\"}) -> ("
-                        + type("T") + " {xf.name = \"y\"}) {\n%zero = arith.constant 0 : index\n"
-                        "%y = xf.append %x to @s[%zero] axis 2 past %past : " + type("N") + ", tensor<?xi32, #xf.dims<\"B\">> -> " + type("T") +
-                        "\nxf.return %y : " + type("T") + "\n}\n}\n");
+                        "xf.state @s : " +
+                        type("T") + " layers 1 layout " + layout() +
+                        "\n"
+                        "xf.entry step @run(%x: " +
+                        type("N") + " {xf.name = \"x\"}, %past: tensor<?xi32, #xf.dims<\"B\">> {xf.name = \"xf.past\"}) -> (" + type("T") +
+                        " {xf.name = \"y\"}) {\n%zero = arith.constant 0 : index\n"
+                        "%y = xf.append %x to @s[%zero] axis 2 past %past : " +
+                        type("N") + ", tensor<?xi32, #xf.dims<\"B\">> -> " + type("T") + "\nxf.return %y : " + type("T") + "\n}\n}\n");
   for (Isa isa : machineIsas()) {
     Kernel kernel = harness.compile(harness.find<mlir::xf::AppendOp>(), isa, {{c.constantStep, 1, 1}});
     Heads heads(c, 3, 40);
@@ -113,10 +119,15 @@ TEST_P(NarrowPackTest, AppendsAnyNumberOfPositions) {
 
 TEST_P(NarrowPackTest, StoresSentencesInTheirSlots) {
   KernelHarness harness("module attributes {xf.bounds = {B = 8 : i64, T = 64 : i64}} {\n"
-                        "xf.state @s : " + type("T") + " layers 1 sentences layout " + layout() + "\n"
-                        "xf.entry begin @run(%x: " + type("T") + " {xf.name = \"x\"}, %slots: tensor<?xi32, #xf.dims<\"B\">> {xf.name = \"xf.slots\"}) {\n"
+                        "xf.state @s : " +
+                        type("T") + " layers 1 sentences layout " + layout() +
+                        "\n"
+                        "xf.entry begin @run(%x: " +
+                        type("T") +
+                        " {xf.name = \"x\"}, %slots: tensor<?xi32, #xf.dims<\"B\">> {xf.name = \"xf.slots\"}) {\n"
                         "%zero = arith.constant 0 : index\n"
-                        "xf.store %x to @s[%zero] slots %slots : " + type("T") + ", tensor<?xi32, #xf.dims<\"B\">>\nxf.return\n}\n}\n");
+                        "xf.store %x to @s[%zero] slots %slots : " +
+                        type("T") + ", tensor<?xi32, #xf.dims<\"B\">>\nxf.return\n}\n}\n");
   for (Isa isa : machineIsas()) {
     Kernel kernel = harness.compile(harness.find<mlir::xf::StoreOp>(), isa, {{c.constantStep, 1, 1}});
     Heads heads(c, 2, 19);
@@ -131,7 +142,6 @@ TEST_P(NarrowPackTest, StoresSentencesInTheirSlots) {
 
 INSTANTIATE_TEST_SUITE_P(Cases, NarrowPackTest,
                          testing::Values(Case{true, 16, 1, 1}, Case{true, 6, 1, 1}, Case{true, 64, 1, 1}, Case{true, 24, 2, 2},
-                                         Case{true, 40, 3, kDynamic}, Case{false, 32, 1, 1}, Case{false, 5, 1, 1},
-                                         Case{false, 20, 3, kDynamic}));
+                                         Case{true, 40, 3, kDynamic}, Case{false, 32, 1, 1}, Case{false, 5, 1, 1}, Case{false, 20, 3, kDynamic}));
 
 } // namespace

@@ -71,8 +71,7 @@ TEST(ObjectTest, NeedsNothingFromOutside) {
     })");
   ASSERT_TRUE(module);
   for (Isa isa : kAllIsas)
-    ASSERT_TRUE(mlir::succeeded(
-        emitKernel(*module, ("kernel." + isaName(isa)).str(), op, {{1, 1, 1}}, isa, *harness.root)));
+    ASSERT_TRUE(mlir::succeeded(emitKernel(*module, ("kernel." + isaName(isa)).str(), op, {{1, 1, 1}}, isa, *harness.root)));
   std::string error;
   auto objects = emitObjects(*module, error);
   ASSERT_TRUE(mlir::succeeded(objects)) << error;
@@ -168,8 +167,10 @@ TEST(ObjectTest, MicroKernelsSpillNoVector) {
     mlir::OwningOpRef<mlir::ModuleOp> module = mlir::ModuleOp::create(mlir::UnknownLoc::get(&context));
     for (Isa isa : kAllIsas) {
       // What has to be taken apart to be multiplied needs registers for a moment.
-      bool multiplies = factor == Factor::f32 ? hasAvx2(isa) : factor == Factor::i8 ? hasVnni(isa)
-                        : factor == Factor::bf16 ? hasAvx2(isa) : hasAvx512(isa);
+      bool multiplies = factor == Factor::f32    ? hasAvx2(isa)
+                        : factor == Factor::i8   ? hasVnni(isa)
+                        : factor == Factor::bf16 ? hasAvx2(isa)
+                                                 : hasAvx512(isa);
       for (int64_t rows = 1; multiplies && rows <= largestTile(isa, factor).rows; ++rows) {
         for (PanelKind kind : {PanelKind{}, PanelKind{.streams = true}, PanelKind{.isShared = true}}) {
           kind.factor = factor;

@@ -17,12 +17,9 @@ std::string headsType(int64_t width, const std::string &positions) {
 /// Views on [B, 2, T, D] as projections leave it: [B, T, 2, D], with elements `step` apart.
 struct Heads {
   Heads(int64_t rows, int64_t positions, int64_t width, int64_t step)
-      : rows(rows), positions(positions), width(width), step(step),
-        data(randomValues(rows * positions * 2 * width * step)) {}
+      : rows(rows), positions(positions), width(width), step(step), data(randomValues(rows * positions * 2 * width * step)) {}
 
-  xf_abi_view view() {
-    return test::view(data, {rows, 2, positions, width}, {positions * 2 * width * step, width * step, 2 * width * step, step});
-  }
+  xf_abi_view view() { return test::view(data, {rows, 2, positions, width}, {positions * 2 * width * step, width * step, 2 * width * step, step}); }
   float at(int64_t row, int64_t head, int64_t position, int64_t column) const {
     return data[((row * positions + position) * 2 + head) * width * step + column * step];
   }
@@ -34,15 +31,13 @@ struct Heads {
 /// Keys or values of up to `capacity` positions; the layout's definition, to compare with.
 struct Packed {
   Packed(bool keys, int64_t rows, int64_t capacity, int64_t width)
-      : keys(keys), capacity(capacity), width(width), panels((width + 15) / 16),
-        data(rows * rowStride() + 16, kUntouched) {}
+      : keys(keys), capacity(capacity), width(width), panels((width + 15) / 16), data(rows * rowStride() + 16, kUntouched) {}
 
   int64_t headStride() const { return keys ? capacity * width : panels * capacity * 16; }
   int64_t rowStride() const { return 2 * headStride(); }
   xf_abi_view view() { return test::view(data, {0, 0, 0, 0}, {rowStride(), headStride(), keys ? width : panels * 16, 1}); }
   float &at(int64_t row, int64_t head, int64_t position, int64_t column) {
-    int64_t offset = keys ? (position / 16 * width + column) * 16 + position % 16
-                         : position * panels * 16 + column;
+    int64_t offset = keys ? (position / 16 * width + column) * 16 + position % 16 : position * panels * 16 + column;
     return data[row * rowStride() + head * headStride() + offset];
   }
 
@@ -64,8 +59,11 @@ protected:
 TEST_P(LayoutTest, PacksWholeTensors) {
   std::string type = headsType(c.width, "T");
   KernelHarness harness("module attributes {xf.bounds = {B = 8 : i64, T = 64 : i64}} {\n"
-                        "xf.entry @run(%x: " + type + " {xf.name = \"x\"}) -> (" + type + " {xf.name = \"y\"}) {\n"
-                        "%y = xf.pack " + layout() + " %x : " + type + "\nxf.return %y : " + type + "\n}\n}\n");
+                        "xf.entry @run(%x: " +
+                        type + " {xf.name = \"x\"}) -> (" + type +
+                        " {xf.name = \"y\"}) {\n"
+                        "%y = xf.pack " +
+                        layout() + " %x : " + type + "\nxf.return %y : " + type + "\n}\n}\n");
   auto op = harness.find<mlir::xf::PackOp>();
   for (Isa isa : machineIsas()) {
     Kernel kernel = harness.compile(op, isa, {{c.constantStep, 1}});
@@ -92,11 +90,14 @@ TEST_P(LayoutTest, PacksWholeTensors) {
 TEST_P(LayoutTest, AppendsBehindEachRowsPast) {
   std::string type = headsType(c.width, "N"), all = headsType(c.width, "T");
   KernelHarness harness("module attributes {xf.bounds = {B = 8 : i64, T = 64 : i64}} {\n"
-                        "xf.state @s : " + all + " layers 1 layout " + layout() + "\n"
-                        "xf.entry step @run(%x: " + type + " {xf.name = \"x\"}, %past: tensor<?xi32, #xf.dims<\"B\">> {xf.name = \"xf.past\"}) -> ("
-                        + all + " {xf.name = \"y\"}) {\n%zero = arith.constant 0 : index\n"
-                        "%y = xf.append %x to @s[%zero] axis 2 past %past : " + type + ", tensor<?xi32, #xf.dims<\"B\">> -> " + all +
-                        "\nxf.return %y : " + all + "\n}\n}\n");
+                        "xf.state @s : " +
+                        all + " layers 1 layout " + layout() +
+                        "\n"
+                        "xf.entry step @run(%x: " +
+                        type + " {xf.name = \"x\"}, %past: tensor<?xi32, #xf.dims<\"B\">> {xf.name = \"xf.past\"}) -> (" + all +
+                        " {xf.name = \"y\"}) {\n%zero = arith.constant 0 : index\n"
+                        "%y = xf.append %x to @s[%zero] axis 2 past %past : " +
+                        type + ", tensor<?xi32, #xf.dims<\"B\">> -> " + all + "\nxf.return %y : " + all + "\n}\n}\n");
   auto op = harness.find<mlir::xf::AppendOp>();
   for (Isa isa : machineIsas()) {
     Kernel kernel = harness.compile(op, isa, {{c.constantStep, 1, 1}});
@@ -120,10 +121,15 @@ TEST_P(LayoutTest, AppendsBehindEachRowsPast) {
 TEST_P(LayoutTest, StoresSentencesInTheirSlots) {
   std::string type = headsType(c.width, "T");
   KernelHarness harness("module attributes {xf.bounds = {B = 8 : i64, T = 64 : i64}} {\n"
-                        "xf.state @s : " + type + " layers 1 sentences layout " + layout() + "\n"
-                        "xf.entry begin @run(%x: " + type + " {xf.name = \"x\"}, %slots: tensor<?xi32, #xf.dims<\"B\">> {xf.name = \"xf.slots\"}) {\n"
+                        "xf.state @s : " +
+                        type + " layers 1 sentences layout " + layout() +
+                        "\n"
+                        "xf.entry begin @run(%x: " +
+                        type +
+                        " {xf.name = \"x\"}, %slots: tensor<?xi32, #xf.dims<\"B\">> {xf.name = \"xf.slots\"}) {\n"
                         "%zero = arith.constant 0 : index\n"
-                        "xf.store %x to @s[%zero] slots %slots : " + type + ", tensor<?xi32, #xf.dims<\"B\">>\nxf.return\n}\n}\n");
+                        "xf.store %x to @s[%zero] slots %slots : " +
+                        type + ", tensor<?xi32, #xf.dims<\"B\">>\nxf.return\n}\n}\n");
   auto op = harness.find<mlir::xf::StoreOp>();
   for (Isa isa : machineIsas()) {
     Kernel kernel = harness.compile(op, isa, {{c.constantStep, 1, 1}});
@@ -143,14 +149,16 @@ TEST_P(LayoutTest, StoresSentencesInTheirSlots) {
 
 INSTANTIATE_TEST_SUITE_P(Cases, LayoutTest,
                          testing::Values(LayoutCase{true, 16, 1, 1}, LayoutCase{true, 8, 1, 1}, LayoutCase{true, 24, 2, 2},
-                                         LayoutCase{false, 32, 1, 1}, LayoutCase{false, 5, 1, 1},
-                                         LayoutCase{false, 20, 3, kDynamic}));
+                                         LayoutCase{false, 32, 1, 1}, LayoutCase{false, 5, 1, 1}, LayoutCase{false, 20, 3, kDynamic}));
 
 TEST(CopyTest, MakesViewsDense) {
   std::string type = "tensor<?x3x?xf32, #xf.dims<\"B\", \"\", \"T\">>";
   KernelHarness harness("module attributes {xf.bounds = {B = 8 : i64, T = 64 : i64}} {\n"
-                        "xf.entry @run(%x: " + type + " {xf.name = \"x\"}) -> (" + type + " {xf.name = \"y\"}) {\n"
-                        "%y = xf.pack plain %x : " + type + "\nxf.return %y : " + type + "\n}\n}\n");
+                        "xf.entry @run(%x: " +
+                        type + " {xf.name = \"x\"}) -> (" + type +
+                        " {xf.name = \"y\"}) {\n"
+                        "%y = xf.pack plain %x : " +
+                        type + "\nxf.return %y : " + type + "\n}\n}\n");
   auto op = harness.find<mlir::xf::PackOp>();
   for (Isa isa : machineIsas())
     for (int64_t constantStep : {int64_t(6), kDynamic}) {
@@ -177,14 +185,17 @@ TEST(CopyTest, ConcatenatesAlongAnyAxis) {
     }
     return "tensor<" + shape + "f32, #xf.dims<" + names + ">>";
   };
-  for (auto [axis, firstSizes, secondSizes] : {std::tuple{0, Sizes{20, batch, 6}, Sizes{3, batch, 6}}, {1, {batch, 20, 6}, {batch, 3, 6}},
-                                               {2, {batch, 4, 20}, {batch, 4, 3}}}) {
+  for (auto [axis, firstSizes, secondSizes] :
+       {std::tuple{0, Sizes{20, batch, 6}, Sizes{3, batch, 6}}, {1, {batch, 20, 6}, {batch, 3, 6}}, {2, {batch, 4, 20}, {batch, 4, 3}}}) {
     Sizes sizes = firstSizes;
     sizes[axis] = 23;
     std::string a = typeOf(firstSizes), c = typeOf(secondSizes), y = typeOf(sizes);
     KernelHarness harness("module attributes {xf.bounds = {B = 8 : i64}} {\n"
-                          "xf.entry @run(%a: " + a + " {xf.name = \"a\"}, %c: " + c + " {xf.name = \"c\"}) -> (" + y + " {xf.name = \"y\"}) {\n"
-                          "%y = xf.concat(%a, %c) axis " + std::to_string(axis) + " : (" + a + ", " + c + ") -> " + y + "\nxf.return %y : " + y + "\n}\n}\n");
+                          "xf.entry @run(%a: " +
+                          a + " {xf.name = \"a\"}, %c: " + c + " {xf.name = \"c\"}) -> (" + y +
+                          " {xf.name = \"y\"}) {\n"
+                          "%y = xf.concat(%a, %c) axis " +
+                          std::to_string(axis) + " : (" + a + ", " + c + ") -> " + y + "\nxf.return %y : " + y + "\n}\n}\n");
     auto op = harness.find<mlir::xf::ConcatOp>();
     int64_t inner = std::accumulate(sizes.begin() + axis + 1, sizes.end(), int64_t(1), std::multiplies());
     int64_t all = std::accumulate(sizes.begin(), sizes.end(), int64_t(1), std::multiplies());
@@ -208,17 +219,21 @@ TEST(CopyTest, InterleavesAndTakesApart) {
     std::string n = std::to_string(width), alone = "tensor<?x" + n + "x1xf32, #xf.dims<\"B\", \"\", \"\">>";
     std::string pairs = "tensor<?x" + n + "x2xf32, #xf.dims<\"B\", \"\", \"\">>", row = "tensor<?x" + n + "xf32, #xf.dims<\"B\", \"\">>";
     KernelHarness harness("module attributes {xf.bounds = {B = 8 : i64}} {\n"
-                          "xf.entry @run(%a: " + alone + " {xf.name = \"a\"}, %c: " + alone + " {xf.name = \"c\"}, %r: " + row +
-                          " {xf.name = \"r\"}) -> (" + pairs + " {xf.name = \"y\"}, " + row + " {xf.name = \"z\"}) {\n"
-                          "%y = xf.concat(%a, %c) axis 2 : (" + alone + ", " + alone + ") -> " + pairs + "\n%z = xf.pack plain %r : " + row +
-                          "\nxf.return %y, %z : " + pairs + ", " + row + "\n}\n}\n");
+                          "xf.entry @run(%a: " +
+                          alone + " {xf.name = \"a\"}, %c: " + alone + " {xf.name = \"c\"}, %r: " + row + " {xf.name = \"r\"}) -> (" + pairs +
+                          " {xf.name = \"y\"}, " + row +
+                          " {xf.name = \"z\"}) {\n"
+                          "%y = xf.concat(%a, %c) axis 2 : (" +
+                          alone + ", " + alone + ") -> " + pairs + "\n%z = xf.pack plain %r : " + row + "\nxf.return %y, %z : " + pairs + ", " + row +
+                          "\n}\n}\n");
     constexpr int64_t rows = 3;
     std::vector<float> first = randomValues(rows * width), second = randomValues(rows * width, 2);
     for (Isa isa : machineIsas()) {
       std::vector<float> both(2 * rows * width + 16, kUntouched), odd(rows * width + 16, kUntouched);
-      harness.compile(harness.find<mlir::xf::ConcatOp>(), isa, {{1, 1, 1}})(
-          {view(first, {rows, width, 1}), view(second, {rows, width, 1}), view(both, {rows, width, 2})}, 2);
-      harness.compile(harness.find<mlir::xf::PackOp>(), isa, {{2, 1}})({view(both.data() + 1, {rows, width}, {2 * width, 2}), view(odd, {rows, width})}, 2);
+      harness.compile(harness.find<mlir::xf::ConcatOp>(), isa,
+                      {{1, 1, 1}})({view(first, {rows, width, 1}), view(second, {rows, width, 1}), view(both, {rows, width, 2})}, 2);
+      harness.compile(harness.find<mlir::xf::PackOp>(), isa,
+                      {{2, 1}})({view(both.data() + 1, {rows, width}, {2 * width, 2}), view(odd, {rows, width})}, 2);
       for (int64_t i = 0; i < rows * width; ++i) {
         ASSERT_TRUE(both[2 * i] == first[i] && both[2 * i + 1] == second[i]) << isaName(isa).str() << " width " << width << " element " << i;
         ASSERT_EQ(odd[i], second[i]) << isaName(isa).str() << " width " << width << " element " << i;
@@ -233,11 +248,14 @@ TEST(CopyTest, AppendsTokensAndTruths) {
     std::string e = element;
     std::string type = "tensor<?x?x" + e + ", #xf.dims<\"B\", \"N\">>", all = "tensor<?x?x" + e + ", #xf.dims<\"B\", \"T\">>";
     KernelHarness harness("module attributes {xf.bounds = {B = 8 : i64, T = 64 : i64}} {\n"
-                          "xf.state @s : " + all + " layers 1\n"
-                          "xf.entry step @run(%x: " + type + " {xf.name = \"x\"}, %past: tensor<?xi32, #xf.dims<\"B\">> {xf.name = \"xf.past\"}) -> ("
-                          + all + " {xf.name = \"y\"}) {\n%zero = arith.constant 0 : index\n"
-                          "%y = xf.append %x to @s[%zero] axis 1 past %past : " + type + ", tensor<?xi32, #xf.dims<\"B\">> -> " + all +
-                          "\nxf.return %y : " + all + "\n}\n}\n");
+                          "xf.state @s : " +
+                          all +
+                          " layers 1\n"
+                          "xf.entry step @run(%x: " +
+                          type + " {xf.name = \"x\"}, %past: tensor<?xi32, #xf.dims<\"B\">> {xf.name = \"xf.past\"}) -> (" + all +
+                          " {xf.name = \"y\"}) {\n%zero = arith.constant 0 : index\n"
+                          "%y = xf.append %x to @s[%zero] axis 1 past %past : " +
+                          type + ", tensor<?xi32, #xf.dims<\"B\">> -> " + all + "\nxf.return %y : " + all + "\n}\n}\n");
     auto op = harness.find<mlir::xf::AppendOp>();
     auto check = [&](auto zero) {
       using T = decltype(zero);

@@ -99,8 +99,8 @@ TEST_P(NormTest, IsRightAndInvariant) {
     std::vector<float> first;
     for (int threads : {1, 2, 3, 20}) {
       std::vector<float> s(rows * d + 16, -77), y(rows * d + 16, -77);
-      kernel({view(x, {batch, length, d}, {wide, batch * wide, 1}), view(r, {batch, length, d}), view(g, {d}),
-              view(s, {batch, length, d}), view(y, {batch, length, d})},
+      kernel({view(x, {batch, length, d}, {wide, batch * wide, 1}), view(r, {batch, length, d}), view(g, {d}), view(s, {batch, length, d}),
+              view(y, {batch, length, d})},
              threads);
       for (size_t i = rows * d; i < y.size(); ++i)
         ASSERT_TRUE(s[i] == -77 && y[i] == -77) << "written behind the result";
@@ -119,8 +119,8 @@ TEST_P(NormTest, IsRightAndInvariant) {
     for (int64_t row = 0; row < rows; ++row)
       for (int64_t i = 0; i < d; ++i)
         turned[i * rows + row] = x[(row % length * batch + row / length) * wide + i];
-    strided({view(turned, {batch, length, d}, {length, 1, rows}), view(r, {batch, length, d}), view(g, {d}),
-             view(s, {batch, length, d}), view(y, {batch, length, d}, {length * d * 2, d * 2, 2})});
+    strided({view(turned, {batch, length, d}, {length, 1, rows}), view(r, {batch, length, d}), view(g, {d}), view(s, {batch, length, d}),
+             view(y, {batch, length, d}, {length * d * 2, d * 2, 2})});
     for (size_t i = 0; i < first.size(); ++i)
       ASSERT_EQ(y[2 * i], first[i]) << name << " strided element " << i;
   }
@@ -232,8 +232,8 @@ TEST(RowTest, EmbedsFromPlainAndPackedTables) {
         Kernel kernel = harness.compile(op, isa, {{1, 1, 1, 1, 1}});
         std::vector<float> y(batch * length * d);
         std::vector<uint8_t> flags(batch * length, 9);
-        kernel({view(ids, {batch, length}), view(position, {length, d}), view(panels ? packed : table, {40, d}),
-                view(y, {batch, length, d}), view(flags.data(), {batch, length, 1})},
+        kernel({view(ids, {batch, length}), view(position, {length, d}), view(panels ? packed : table, {40, d}), view(y, {batch, length, d}),
+                view(flags.data(), {batch, length, 1})},
                3);
         for (int64_t row = 0; row < batch * length; ++row) {
           EXPECT_EQ(flags[row], ids[row] != 7);
@@ -352,10 +352,11 @@ xf.entry @run(%x: tensor<?x19xf32, #xf.dims<"B", "">> {xf.name = "x"}) -> (tenso
   KernelHarness harness(text);
   auto op = harness.find<mlir::xf::RowOp>();
   EXPECT_EQ(kernelIsas(op).back(), Isa::avx512_bf16);
-  const std::pair<uint32_t, uint16_t> cases[] = {
-      {0x3f800000, 0x3f80}, {0x3f808000, 0x3f80}, {0x3f808001, 0x3f81}, {0x3f818000, 0x3f82}, {0x3f817fff, 0x3f81}, {0xbf808000, 0xbf80}, {0xbf818000, 0xbf82},
-      {0x7f7f7fff, 0x7f7f}, {0x7f7f8000, 0x7f80}, {0x7f800000, 0x7f80}, {0xff800000, 0xff80}, {0x7fc00000, 0x7fc0}, {0x7f800001, 0x7fc0}, {0x7fffffff, 0x7fff},
-      {0x00800000, 0x0080}, {0x00ffffff, 0x0100}, {0x00000000, 0x0000}, {0x80000000, 0x8000}, {0x34008001, 0x3401}};
+  const std::pair<uint32_t, uint16_t> cases[] = {{0x3f800000, 0x3f80}, {0x3f808000, 0x3f80}, {0x3f808001, 0x3f81}, {0x3f818000, 0x3f82},
+                                                 {0x3f817fff, 0x3f81}, {0xbf808000, 0xbf80}, {0xbf818000, 0xbf82}, {0x7f7f7fff, 0x7f7f},
+                                                 {0x7f7f8000, 0x7f80}, {0x7f800000, 0x7f80}, {0xff800000, 0xff80}, {0x7fc00000, 0x7fc0},
+                                                 {0x7f800001, 0x7fc0}, {0x7fffffff, 0x7fff}, {0x00800000, 0x0080}, {0x00ffffff, 0x0100},
+                                                 {0x00000000, 0x0000}, {0x80000000, 0x8000}, {0x34008001, 0x3401}};
   for (Isa isa : runnableIsas(op)) {
     Kernel kernel = harness.compile(op, isa, {{1, 1}});
     std::vector<float> x(19);
@@ -393,7 +394,8 @@ struct Function {
 class FunctionTest : public testing::TestWithParam<Function> {};
 
 /// Numbers that lie as near to one whole number as to another, and those between.
-const std::string kHalves = "%two = arith.constant 2.0 : f32\n%i = arith.fptosi %x1 : f32 to i32\n%w = arith.sitofp %i : i32 to f32\n%h = arith.divf %w, %two : f32\n";
+const std::string kHalves =
+    "%two = arith.constant 2.0 : f32\n%i = arith.fptosi %x1 : f32 to i32\n%w = arith.sitofp %i : i32 to f32\n%h = arith.divf %w, %two : f32\n";
 
 TEST_P(FunctionTest, IsAccurate) {
   Function function = GetParam();
@@ -409,7 +411,8 @@ xf.entry @run(%x: tensor<1003xf32> {xf.name = "x"}) -> (tensor<1003xf32> {xf.nam
     xf.yield %e : tensor<1003xf32>
   }
   xf.return %y : tensor<1003xf32>
-})", {{"F", function.body}}));
+})",
+                             {{"F", function.body}}));
   std::vector<float> x = randomValues(1003, 5), y(1003);
   for (float &value : x)
     value = function.low + (function.high - function.low) * (value + 1) / 2;
@@ -428,32 +431,35 @@ xf.entry @run(%x: tensor<1003xf32> {xf.name = "x"}) -> (tensor<1003xf32> {xf.nam
 }
 INSTANTIATE_TEST_SUITE_P(
     Functions, FunctionTest,
-    testing::Values(Function{"%f = math.exp %x1 : f32", [](double x) { return std::exp(x); }, -80, 80},
-                    Function{"%f = math.exp2 %x1 : f32", [](double x) { return std::exp2(x); }, -120, 120},
-                    Function{"%f = math.expm1 %x1 : f32", [](double x) { return std::expm1(x); }, -20, 20},
-                    Function{"%f = math.expm1 %x1 : f32", [](double x) { return std::expm1(x); }, -0.01, 0.01},
-                    Function{"%f = math.log %x1 : f32", [](double x) { return std::log(x); }, 1e-6, 50},
-                    Function{"%f = math.log1p %x1 : f32", [](double x) { return std::log1p(x); }, -0.999, 50},
-                    Function{"%f = math.log1p %x1 : f32", [](double x) { return std::log1p(x); }, -0.01, 0.01},
-                    Function{"%f = math.tanh %x1 : f32", [](double x) { return std::tanh(x); }, -10, 10},
-                    Function{"%f = math.erf %x1 : f32", [](double x) { return std::erf(x); }, -5, 5},
-                    Function{"%f = math.sin %x1 : f32", [](double x) { return std::sin(x); }, -5000, 5000},
-                    Function{"%f = math.cos %x1 : f32", [](double x) { return std::cos(x); }, -5000, 5000},
-                    Function{"%f = math.sqrt %x1 : f32", [](double x) { return std::sqrt(x); }, 0, 100},
-                    Function{"%f = math.rsqrt %x1 : f32", [](double x) { return 1 / std::sqrt(x); }, 1e-3, 100},
-                    Function{"%c = arith.constant 1.7 : f32\n%f = math.powf %x1, %c : f32", [](double x) { return std::pow(x, double(1.7f)); }, 0, 5000},
-                    Function{"%c = arith.constant -3.0 : f32\n%f = math.powf %x1, %c : f32", [](double x) { return std::pow(x, -3); }, -3, 3},
-                    Function{"%c = arith.constant 1.0e4 : f32\n%f = math.powf %c, %x1 : f32", [](double x) { return std::pow(1e4, x); }, -2, 2},
-                    Function{"%c = arith.constant 7.0 : f32\n%f = arith.remf %x1, %c : f32", [](double x) { return std::fmod(x, 7); }, -1000, 1000},
-                    Function{"%c = arith.constant -3 : i32\n%i = arith.fptosi %x1 : f32 to i32\n%d = arith.floordivsi %i, %c : i32\n%f = arith.sitofp %d : i32 to f32",
-                             [](double x) { return std::floor(std::trunc(x) / -3); }, -100, 100},
-                    Function{"%c = arith.constant 3 : i32\n%i = arith.fptosi %x1 : f32 to i32\n%d = arith.ceildivsi %i, %c : i32\n%f = arith.sitofp %d : i32 to f32",
-                             [](double x) { return std::ceil(std::trunc(x) / 3); }, -100, 100},
-                    Function{"%f = math.floor %x1 : f32", [](double x) { return std::floor(x); }, -10, 10},
-                    Function{"%f = math.round %x1 : f32", [](double x) { return std::round(x); }, -10, 10},
-                    Function{kHalves + "%f = math.round %h : f32", [](double x) { return std::round(std::trunc(x) / 2); }, -10, 10},
-                    Function{kHalves + "%f = math.roundeven %h : f32", [](double x) { return std::nearbyint(std::trunc(x) / 2); }, -10, 10},
-                    Function{kHalves + "%c = arith.constant 0.99999994 : f32\n%l = arith.mulf %h, %c : f32\n%f = math.round %l : f32",
-                             [](double x) { return std::round(static_cast<double>(static_cast<float>(std::trunc(x) / 2) * 0.99999994f)); }, -10, 10}));
+    testing::Values(
+        Function{"%f = math.exp %x1 : f32", [](double x) { return std::exp(x); }, -80, 80},
+        Function{"%f = math.exp2 %x1 : f32", [](double x) { return std::exp2(x); }, -120, 120},
+        Function{"%f = math.expm1 %x1 : f32", [](double x) { return std::expm1(x); }, -20, 20},
+        Function{"%f = math.expm1 %x1 : f32", [](double x) { return std::expm1(x); }, -0.01, 0.01},
+        Function{"%f = math.log %x1 : f32", [](double x) { return std::log(x); }, 1e-6, 50},
+        Function{"%f = math.log1p %x1 : f32", [](double x) { return std::log1p(x); }, -0.999, 50},
+        Function{"%f = math.log1p %x1 : f32", [](double x) { return std::log1p(x); }, -0.01, 0.01},
+        Function{"%f = math.tanh %x1 : f32", [](double x) { return std::tanh(x); }, -10, 10},
+        Function{"%f = math.erf %x1 : f32", [](double x) { return std::erf(x); }, -5, 5},
+        Function{"%f = math.sin %x1 : f32", [](double x) { return std::sin(x); }, -5000, 5000},
+        Function{"%f = math.cos %x1 : f32", [](double x) { return std::cos(x); }, -5000, 5000},
+        Function{"%f = math.sqrt %x1 : f32", [](double x) { return std::sqrt(x); }, 0, 100},
+        Function{"%f = math.rsqrt %x1 : f32", [](double x) { return 1 / std::sqrt(x); }, 1e-3, 100},
+        Function{"%c = arith.constant 1.7 : f32\n%f = math.powf %x1, %c : f32", [](double x) { return std::pow(x, double(1.7f)); }, 0, 5000},
+        Function{"%c = arith.constant -3.0 : f32\n%f = math.powf %x1, %c : f32", [](double x) { return std::pow(x, -3); }, -3, 3},
+        Function{"%c = arith.constant 1.0e4 : f32\n%f = math.powf %c, %x1 : f32", [](double x) { return std::pow(1e4, x); }, -2, 2},
+        Function{"%c = arith.constant 7.0 : f32\n%f = arith.remf %x1, %c : f32", [](double x) { return std::fmod(x, 7); }, -1000, 1000},
+        Function{
+            "%c = arith.constant -3 : i32\n%i = arith.fptosi %x1 : f32 to i32\n%d = arith.floordivsi %i, %c : i32\n%f = arith.sitofp %d : i32 to f32",
+            [](double x) { return std::floor(std::trunc(x) / -3); }, -100, 100},
+        Function{
+            "%c = arith.constant 3 : i32\n%i = arith.fptosi %x1 : f32 to i32\n%d = arith.ceildivsi %i, %c : i32\n%f = arith.sitofp %d : i32 to f32",
+            [](double x) { return std::ceil(std::trunc(x) / 3); }, -100, 100},
+        Function{"%f = math.floor %x1 : f32", [](double x) { return std::floor(x); }, -10, 10},
+        Function{"%f = math.round %x1 : f32", [](double x) { return std::round(x); }, -10, 10},
+        Function{kHalves + "%f = math.round %h : f32", [](double x) { return std::round(std::trunc(x) / 2); }, -10, 10},
+        Function{kHalves + "%f = math.roundeven %h : f32", [](double x) { return std::nearbyint(std::trunc(x) / 2); }, -10, 10},
+        Function{kHalves + "%c = arith.constant 0.99999994 : f32\n%l = arith.mulf %h, %c : f32\n%f = math.round %l : f32",
+                 [](double x) { return std::round(static_cast<double>(static_cast<float>(std::trunc(x) / 2) * 0.99999994f)); }, -10, 10}));
 
 } // namespace

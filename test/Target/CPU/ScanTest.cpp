@@ -9,16 +9,18 @@ namespace {
 std::string text(const std::string &type, int axis, bool isReversed) {
   return "module attributes {xf.bounds = {B = 8 : i64, T = 64 : i64}} {\nxf.entry @run(%f: " + type + " {xf.name = \"f\"}, %u: " + type +
          " {xf.name = \"u\"}) -> (" + type + " {xf.name = \"y\"}) {\n%y, %n = xf.scan(%f, %u) axis " + std::to_string(axis) +
-         (isReversed ? " reverse" : "") + " init [0.5, 0.0] : (" + type + ", " + type + ") -> (" + type + ", " + type + ") {\n"
+         (isReversed ? " reverse" : "") + " init [0.5, 0.0] : (" + type + ", " + type + ") -> (" + type + ", " + type +
+         ") {\n"
          "^bb0(%s: f32, %k: f32, %a: f32, %b: f32):\n%one = arith.constant 1.0 : f32\n%zero = arith.constant 0.0 : f32\n"
          "%p = arith.mulf %a, %s : f32\n%c = arith.subf %one, %a : f32\n%q = arith.mulf %c, %b : f32\n%r = arith.addf %p, %q : f32\n"
          "%l = arith.addf %k, %one : f32\n%m = arith.maximumf %r, %zero : f32\nxf.yield %r, %l, %m, %l : f32, f32, f32, f32\n}\n"
-         "xf.return %y : " + type + "\n}\n}\n";
+         "xf.return %y : " +
+         type + "\n}\n}\n";
 }
 
 /// The recurrence over `positions` with steps of `stride`, from `state` at `at` on.
-void walk(const std::vector<float> &f, const std::vector<float> &u, std::vector<float> &y, size_t at, int64_t positions,
-          int64_t stride, float state) {
+void walk(const std::vector<float> &f, const std::vector<float> &u, std::vector<float> &y, size_t at, int64_t positions, int64_t stride,
+          float state) {
   for (int64_t t = 0; t < positions; ++t, at += static_cast<size_t>(stride)) {
     state = f[at] * state + (1 - f[at]) * u[at];
     y[at] = std::max(state, 0.0f);
@@ -32,7 +34,7 @@ TEST_P(ScanTest, WalksAlongAnyAxis) {
   for (int64_t width : {1, 5, 16, 37})
     for (int axis : {0, 1, 2}) {
       std::string w = std::to_string(width);
-      std::string type = axis == 2 ? "tensor<?x" + w + "x?xf32, #xf.dims<\"B\", \"\", \"T\">>"
+      std::string type = axis == 2   ? "tensor<?x" + w + "x?xf32, #xf.dims<\"B\", \"\", \"T\">>"
                          : axis == 1 ? "tensor<?x?x" + w + "xf32, #xf.dims<\"B\", \"T\", \"\">>"
                                      : "tensor<?x?x" + w + "xf32, #xf.dims<\"T\", \"B\", \"\">>";
       KernelHarness harness(text(type, axis, isReversed));
@@ -61,11 +63,17 @@ INSTANTIATE_TEST_SUITE_P(Direction, ScanTest, testing::Bool(), [](const auto &in
 
 TEST(ScanStepTest, StepsContinue) {
   std::string type = "tensor<?x?x20xf32, #xf.dims<\"B\", \"N\", \"\">>", past = "tensor<?xi32, #xf.dims<\"B\">>";
-  KernelHarness harness("module attributes {xf.bounds = {B = 8 : i64, N = 64 : i64}} {\nxf.state @s : tensor<?x20xf32, #xf.dims<\"B\", \"\">> layers 1\n"
-                        "xf.entry step @run(%f: " + type + " {xf.name = \"f\"}, %past: " + past + " {xf.name = \"p\"}) -> (" + type + " {xf.name = \"y\"}) {\n"
-                        "%layer = arith.constant 0 : index\n"
-                        "%y = xf.scan_step(%f) states [@s][%layer] past %past axis 1 init [1.0] : (" + type + "), " + past + " -> " + type + " {\n"
-                        "^bb0(%s: f32, %a: f32):\n%q = arith.addf %s, %a : f32\nxf.yield %q, %q : f32, f32\n}\nxf.return %y : " + type + "\n}\n}\n");
+  KernelHarness harness(
+      "module attributes {xf.bounds = {B = 8 : i64, N = 64 : i64}} {\nxf.state @s : tensor<?x20xf32, #xf.dims<\"B\", \"\">> layers 1\n"
+      "xf.entry step @run(%f: " +
+      type + " {xf.name = \"f\"}, %past: " + past + " {xf.name = \"p\"}) -> (" + type +
+      " {xf.name = \"y\"}) {\n"
+      "%layer = arith.constant 0 : index\n"
+      "%y = xf.scan_step(%f) states [@s][%layer] past %past axis 1 init [1.0] : (" +
+      type + "), " + past + " -> " + type +
+      " {\n"
+      "^bb0(%s: f32, %a: f32):\n%q = arith.addf %s, %a : f32\nxf.yield %q, %q : f32, f32\n}\nxf.return %y : " +
+      type + "\n}\n}\n");
   for (Isa isa : machineIsas()) {
     Kernel kernel = harness.compile(harness.find<mlir::xf::ScanStepOp>(), isa, {{1, 1, 1, 1}});
     std::vector<float> state(4 * 20, 100.0f), y(4 * 3 * 20);

@@ -7,7 +7,9 @@
 namespace xf::cpu::test {
 
 inline const char *const kSlots = "tensor<?xi32, #xf.dims<\"B\">>", *const kSpans = "tensor<?x2xi32, #xf.dims<\"B\", \"\">>";
-inline std::string moduleOf(const std::string &text) { return "module attributes {xf.bounds = {B = 8 : i64, S = 64 : i64, P = 320 : i64}} {\n" + text + "}\n"; }
+inline std::string moduleOf(const std::string &text) {
+  return "module attributes {xf.bounds = {B = 8 : i64, S = 64 : i64, P = 320 : i64}} {\n" + text + "}\n";
+}
 
 /// A token's elements are `step` apart; kernels are compiled for `constantStep`.
 struct SpanCase {
@@ -29,9 +31,11 @@ protected:
   }
   std::string store(bool spans) const {
     return moduleOf("xf.state @s : " + type(false) + " layers 1 sentences layout " + layout + "\nxf.entry packed @run(%x: " + type(spans) +
-                    " {xf.name = \"x\"}, %slots: " + kSlots + " {xf.name = \"slots\"}, %spans: " + kSpans + " {xf.name = \"s\"}) {\n"
-                    "%zero = arith.constant 0 : index\nxf.store %x to @s[%zero] slots %slots " + (spans ? "spans %spans " : "") + ": " + type(spans) + ", " + kSlots +
-                    (spans ? std::string(", ") + kSpans : "") + "\nxf.return\n}\n");
+                    " {xf.name = \"x\"}, %slots: " + kSlots + " {xf.name = \"slots\"}, %spans: " + kSpans +
+                    " {xf.name = \"s\"}) {\n"
+                    "%zero = arith.constant 0 : index\nxf.store %x to @s[%zero] slots %slots " +
+                    (spans ? "spans %spans " : "") + ": " + type(spans) + ", " + kSlots + (spans ? std::string(", ") + kSpans : "") +
+                    "\nxf.return\n}\n");
   }
 
   /// Tokens as projections write them: [P, 2, D], with elements `step` apart and other data after each token.
@@ -61,7 +65,8 @@ protected:
   Elements nothing() const { return Elements(c.narrow, 8 * kHeads * headStride() + 32, kUntouched); }
 
   /// The expected memory: sentence b in row rows[b], followed by zeros up to position end(length) and column `width`.
-  Elements laidOut(const Sentences &s, const std::vector<int32_t> &rows, const Elements &x, llvm::function_ref<int64_t(int64_t)> end, int64_t width) const {
+  Elements laidOut(const Sentences &s, const std::vector<int32_t> &rows, const Elements &x, llvm::function_ref<int64_t(int64_t)> end,
+                   int64_t width) const {
     Elements packed = nothing();
     for (int64_t b = 0; b < s.count(); ++b)
       for (int64_t head = 0; head < kHeads; ++head)

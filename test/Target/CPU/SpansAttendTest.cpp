@@ -34,13 +34,15 @@ struct Case {
   int64_t queryStep = 1, constantQueryStep = 1, contextStep = 1, constantContextStep = 1;
   bool int16 = false; // whether it may be multiplied so
 };
-void PrintTo(const Case &c, std::ostream *out) { *out << c.heads << " heads, " << c.groups << " groups, " << c.width << "/" << c.valueWidth << " wide, fill " << c.fill; }
+void PrintTo(const Case &c, std::ostream *out) {
+  *out << c.heads << " heads, " << c.groups << " groups, " << c.width << "/" << c.valueWidth << " wide, fill " << c.fill;
+}
 
 /// One attention over @ks and @vs, with spans or of whole sentences.
 std::string text(const Case &c, bool spans) {
   auto tensor = [](const std::string &batch, int64_t heads, const std::string &length, int64_t width, bool narrow) {
-    return "tensor<" + std::string(batch.empty() ? "1" : "?") + "x" + std::to_string(heads) + "x?x" + std::to_string(width) + (narrow ? "xbf16" : "xf32") +
-           ", #xf.dims<\"" + batch + "\", \"\", \"" + length + "\", \"\">>";
+    return "tensor<" + std::string(batch.empty() ? "1" : "?") + "x" + std::to_string(heads) + "x?x" + std::to_string(width) +
+           (narrow ? "xbf16" : "xf32") + ", #xf.dims<\"" + batch + "\", \"\", \"" + length + "\", \"\">>";
   };
   std::string batch = spans ? "" : "B", length = spans ? "P" : "S";
   std::string q = tensor(batch, c.heads, length, c.width, c.narrow), o = tensor(batch, c.heads, length, c.valueWidth, c.narrowContext);
@@ -61,7 +63,8 @@ std::string text(const Case &c, bool spans) {
     s += " mask {\n" + args + (c.regions.tokens ? kUsed : "") + (c.regions.causal ? kBefore : "") + c.regions.mask + "}";
   if (c.regions.bias)
     s += " bias {\n" + args + "%s = xf.at %a[%b, %i, %j] : " + a + "\nxf.yield %s : f32\n}";
-  return s + (c.int16 ? " {words} : " : " : ") + q + ", " + k + ", " + v + (spans ? ", " + spansType : "") + " -> (" + o + ")\nxf.return %o : " + o + "\n}\n}\n";
+  return s + (c.int16 ? " {words} : " : " : ") + q + ", " + k + ", " + v + (spans ? ", " + spansType : "") + " -> (" + o + ")\nxf.return %o : " + o +
+         "\n}\n}\n";
 }
 
 /// How the kernel's views lie in memory.
@@ -77,7 +80,8 @@ struct Problem {
   Problem(const Case &c, Sentences s, int64_t longest)
       : c(c), s(s), longest(longest), panels((c.valueWidth + 15) / 16), queryRow(c.heads * c.width * c.queryStep + 5),
         contextRow(c.heads * c.valueWidth * c.contextStep + 7), keyHead(kCapacity * c.width), valueHead(panels * kCapacity * 16),
-        q(c.narrow, s.tokens * queryRow, kNaN), keys(c.narrow, s.count() * c.groups * keyHead, kNaN), values(c.narrow, s.count() * c.groups * valueHead, kNaN) {
+        q(c.narrow, s.tokens * queryRow, kNaN), keys(c.narrow, s.count() * c.groups * keyHead, kNaN),
+        values(c.narrow, s.count() * c.groups * valueHead, kNaN) {
     std::vector<float> dice = randomValues(s.tokens * c.heads * c.width, 1);
     for (int64_t token = 0; token < s.tokens; ++token)
       for (int64_t x = 0; x < c.heads * c.width && s.hasToken(token); ++x)
@@ -126,7 +130,8 @@ struct Problem {
     for (size_t index = 0; index < context.size(); ++index) {
       int64_t column = index % contextRow;
       if (!s.hasToken(index / contextRow) || column % c.contextStep || column >= c.heads * c.valueWidth * c.contextStep)
-        ASSERT_EQ(context.get(index), Elements(c.narrowContext, 1, kUntouched).get(0)) << what << ": written beside the result, token " << index / contextRow;
+        ASSERT_EQ(context.get(index), Elements(c.narrowContext, 1, kUntouched).get(0))
+            << what << ": written beside the result, token " << index / contextRow;
     }
   }
 
@@ -162,7 +167,8 @@ private:
     };
     views.push_back(view(keys.at(row * c.groups * keyHead), {count, c.groups, keyCount, c.width}, {c.groups * keyHead, keyHead, 0, 1}));
     addSlots();
-    views.push_back(view(values.at(row * c.groups * valueHead), {count, c.groups, keyCount, c.valueWidth}, {c.groups * valueHead, valueHead, panels * 16, 1}));
+    views.push_back(
+        view(values.at(row * c.groups * valueHead), {count, c.groups, keyCount, c.valueWidth}, {c.groups * valueHead, valueHead, panels * 16, 1}));
     addSlots();
     if (withSpans)
       views.push_back(s.view());
@@ -170,7 +176,8 @@ private:
       views.push_back(view(tokens.data() + b * longest, {count, keyCount}, {longest, 1}));
     if (c.regions.bias)
       views.push_back(view(additive.data() + b * longest * longest, {count, keyCount, keyCount}, {longest * longest, longest, 1}));
-    views.push_back(view(context.at(first * contextRow), {1, c.heads, all, c.valueWidth}, {far, c.valueWidth * c.contextStep, contextRow, c.contextStep}));
+    views.push_back(
+        view(context.at(first * contextRow), {1, c.heads, all, c.valueWidth}, {far, c.valueWidth * c.contextStep, contextRow, c.contextStep}));
     return views;
   }
 
@@ -189,7 +196,8 @@ private:
     for (int64_t x = 0; x < c.valueWidth; ++x) {
       double expected = softmax.context(c.narrow && !inInt16, [&](int64_t j) { return values.get(valueOffset(b, group, j, x)); });
       float got = context.get(token * contextRow + (h * c.valueWidth + x) * c.contextStep);
-      ASSERT_TRUE(softmax.isNear(got, expected, allowedError(c.narrow, c.narrowContext))) << what << " b " << b << " h " << h << " i " << i << " x " << x;
+      ASSERT_TRUE(softmax.isNear(got, expected, allowedError(c.narrow, c.narrowContext)))
+          << what << " b " << b << " h " << h << " i " << i << " x " << x;
     }
   }
 
@@ -231,7 +239,8 @@ std::string nameOf(const testing::TestParamInfo<Case> &info) { return std::strin
 
 INSTANTIATE_TEST_SUITE_P(Plain, SpansAttendTest,
                          testing::Values(Case{1, 1, 64, 64, kNone, -1e9}, Case{4, 2, 16, 16, kCausal, -1e9, true}, Case{2, 1, 8, 17, kTokens, -1e9},
-                                         Case{4, 2, 3, 5, kBoth, -kInfinity, true}, Case{2, 2, 8, 8, kBoth, -2.5}, Case{4, 2, 8, 32, kAll, -1e9, true}),
+                                         Case{4, 2, 3, 5, kBoth, -kInfinity, true}, Case{2, 2, 8, 8, kBoth, -2.5},
+                                         Case{4, 2, 8, 32, kAll, -1e9, true}),
                          nameOf);
 
 INSTANTIATE_TEST_SUITE_P(Narrow, SpansAttendTest,

@@ -12,8 +12,8 @@ constexpr int64_t kDynamic = mlir::ShapedType::kDynamic;
 class SpansLayoutTest : public SpanHeads {
 protected:
   std::string pack() const {
-    return moduleOf("xf.entry @run(%x: " + type(false) + " {xf.name = \"x\"}) -> (" + type(false) + " {xf.name = \"y\"}) {\n%y = xf.pack " + layout + " %x : " +
-                    type(false) + "\nxf.return %y : " + type(false) + "\n}\n");
+    return moduleOf("xf.entry @run(%x: " + type(false) + " {xf.name = \"x\"}) -> (" + type(false) + " {xf.name = \"y\"}) {\n%y = xf.pack " + layout +
+                    " %x : " + type(false) + "\nxf.return %y : " + type(false) + "\n}\n");
   }
   /// What the layout is by definition: whole panels of keys are written, and whole words of values.
   Elements expected(const Sentences &s, const std::vector<int32_t> &rows, const Elements &x) const {

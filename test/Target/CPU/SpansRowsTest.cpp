@@ -13,9 +13,10 @@ template <typename T> void checkRows(const std::string &element, int64_t width, 
   std::string w = std::to_string(width), all = "tensor<1x?x" + w + "x" + element + ", #xf.dims<\"\", \"P\", \"\">>";
   std::string rows = "tensor<?x?x" + w + "x" + element + ", #xf.dims<\"B\", \"S\", \"\">>";
   std::string spans = "tensor<?x2xi32, #xf.dims<\"B\", \"\">>";
-  KernelHarness harness("module attributes {xf.bounds = {B = 8 : i64, S = 64 : i64, P = 320 : i64}} {\nxf.entry packed @run(%x: " + all + " {xf.name = \"x\"}, %spans: " + spans + " {xf.name = \"s\"}) -> (" + rows +
-                                 " {xf.name = \"y\"}) {\n%y = xf.spread plain %x spans %spans : " + all + ", " + spans + " -> " + rows + "\nxf.return %y : " +
-                                 rows + "\n}\n}\n");
+  KernelHarness harness("module attributes {xf.bounds = {B = 8 : i64, S = 64 : i64, P = 320 : i64}} {\nxf.entry packed @run(%x: " + all +
+                        " {xf.name = \"x\"}, %spans: " + spans + " {xf.name = \"s\"}) -> (" + rows +
+                        " {xf.name = \"y\"}) {\n%y = xf.spread plain %x spans %spans : " + all + ", " + spans + " -> " + rows +
+                        "\nxf.return %y : " + rows + "\n}\n}\n");
   for (Isa isa : machineIsas()) {
     Kernel kernel = harness.compile(harness.find<mlir::xf::SpreadOp>(), isa, {{constantFrom, 1, constantTo}});
     for (Sentences &s : sentenceBatches())
@@ -28,8 +29,9 @@ template <typename T> void checkRows(const std::string &element, int64_t width, 
           for (int64_t b = 0; b < s.count(); ++b)
             for (int64_t position = 0; position < longest; ++position)
               for (int64_t column = 0; column < width; ++column)
-                expected[(b * longest + position) * resultRow + column * to] =
-                    position < s.lengths[b] ? x[(s.firsts[b] + position) * tokenRow + column * from] : T(0);
+                expected[(b * longest + position) * resultRow + column * to] = position < s.lengths[b]
+                                                                                   ? x[(s.firsts[b] + position) * tokenRow + column * from]
+                                                                                   : T(0);
           kernel({view(x, {1, s.tokens, width}, {int64_t(1) << 40, tokenRow, from}), s.view(),
                   view(y, {s.count(), longest, width}, {longest * resultRow, resultRow, to})},
                  threads);

@@ -45,8 +45,8 @@ class Search {
 public:
   Search(const Setting &s, unsigned seed)
       : s(s), random(seed), maxCandidates(2 * s.beams + 1), wanted(s.beams == 1 || s.apart ? 1 : 2 * s.beams), rows(s.sentences * s.beams),
-        values(rows * maxCandidates), chosen(rows * maxCandidates), norms(rows * 2), sums(rows), sentences(s.sentences * width()), tokens(rows), past(rows, -1),
-        classes(rows, -1), moves(rows * 3), pairSums(2 * rows), decided(s.sentences * (2 + 5 * s.beams)), said(rows) {
+        values(rows * maxCandidates), chosen(rows * maxCandidates), norms(rows * 2), sums(rows), sentences(s.sentences * width()), tokens(rows),
+        past(rows, -1), classes(rows, -1), moves(rows * 3), pairSums(2 * rows), decided(s.sentences * (2 + 5 * s.beams)), said(rows) {
     options[0] = wanted;
     options[1] = 1;
     for (int32_t token : {kEnd, s.more})
@@ -78,12 +78,19 @@ public:
 
   void step(bool fails) {
     fill(fails);
-    std::vector<xf_abi_view> views = {view(values, {rows, wanted}, maxCandidates), view(chosen, {rows, wanted}, maxCandidates),
-                                      view(norms, {rows, 2}, 2), view(options, {2}, 1), view(sums, {s.sentences, s.beams}, s.beams),
-                                      view(sentences, {s.sentences, width()}, width()), view(tokens, {rows}, 1), view(past, {rows}, 1),
-                                      view(classes, {rows}, 1), view(moves, {rows, 3}, 3),
+    std::vector<xf_abi_view> views = {view(values, {rows, wanted}, maxCandidates),
+                                      view(chosen, {rows, wanted}, maxCandidates),
+                                      view(norms, {rows, 2}, 2),
+                                      view(options, {2}, 1),
+                                      view(sums, {s.sentences, s.beams}, s.beams),
+                                      view(sentences, {s.sentences, width()}, width()),
+                                      view(tokens, {rows}, 1),
+                                      view(past, {rows}, 1),
+                                      view(classes, {rows}, 1),
+                                      view(moves, {rows, 3}, 3),
                                       view(pairSums, {s.sentences, 2 * s.beams}, 2 * s.beams),
-                                      view(decided, {s.sentences, 2 + 5 * s.beams}, 2 + 5 * s.beams), view(ends, {4}, 1)};
+                                      view(decided, {s.sentences, 2 + 5 * s.beams}, 2 + 5 * s.beams),
+                                      view(ends, {4}, 1)};
     std::vector<int32_t> pastBefore = past;
     rt::emulator::run_kernel(advance(), memoryOfDevice, {views.data(), views.size() * sizeof(xf_abi_view), static_cast<uint32_t>(s.sentences), 128});
     moveRows();
@@ -242,10 +249,10 @@ private:
 
 TEST(Advance, DecidesAsTheHost) {
   // Few different logits make ties, few tokens make too few candidates, and short sentences all kinds of ends.
-  const Setting kSettings[] = {{3, 1, 9, 7, 0, 12},  {1, 2, 9, 12, 0, 3},  {4, 3, 40, 9, 4, 40}, {5, 4, 50, 20, 0, 6},
-                               {2, 4, 3, 6, 2, 3},   {2, 7, 30, 10, 3, 9}, {3, 5, 4, 5, 0, 100}, {1, 16, 60, 6, 0, 8},
-                               {1, 32, 70, 4, 2, 20}, {4, 3, 40, 9, 4, 40, 7}, {2, 4, 50, 9, 0, 8, 1},
-                               {3, 4, 12, 14, 0, 40, 2, true}, {2, 7, 9, 9, 3, 9, 1, true}};
+  const Setting kSettings[] = {{3, 1, 9, 7, 0, 12},        {1, 2, 9, 12, 0, 3},     {4, 3, 40, 9, 4, 40},   {5, 4, 50, 20, 0, 6},
+                               {2, 4, 3, 6, 2, 3},         {2, 7, 30, 10, 3, 9},    {3, 5, 4, 5, 0, 100},   {1, 16, 60, 6, 0, 8},
+                               {1, 32, 70, 4, 2, 20},      {4, 3, 40, 9, 4, 40, 7}, {2, 4, 50, 9, 0, 8, 1}, {3, 4, 12, 14, 0, 40, 2, true},
+                               {2, 7, 9, 9, 3, 9, 1, true}};
   unsigned seed = 0;
   for (const Setting &setting : kSettings)
     for (int repeat = 0; repeat < (setting.beams > 8 ? 1 : 4); ++repeat) {

@@ -32,12 +32,15 @@ std::string text(const Shape &s) {
   std::string q = tensor(s.heads, "Q", s.width), k = tensor(s.groups, "K", s.width), v = tensor(s.groups, "K", s.valueWidth);
   std::string o = tensorOf(s.heads, "Q", s.valueWidth, "f32"), t = "tensor<?x?xi32, #xf.dims<\"B\", \"K\">>";
   std::string p = "tensor<?x" + std::to_string(s.heads) + "x?x?xf32, #xf.dims<\"B\", \"\", \"Q\", \"K\">>";
-  return "module attributes {xf.bounds = {B = 8 : i64, Q = 4096 : i64, K = " + std::to_string(s.maxKeys) + " : i64}} {\n"
-         "xf.entry @run(%q: " + q + " {xf.name = \"q\"}, %k: " + k + " {xf.name = \"k\"}, %v: " + v + " {xf.name = \"v\"}, %t: " + t +
-         " {xf.name = \"t\"}) -> (" + o + " {xf.name = \"o\"}) {\n" + (s.probabilities ? "%o, %p = " : "%o = ") +
+  return "module attributes {xf.bounds = {B = 8 : i64, Q = 4096 : i64, K = " + std::to_string(s.maxKeys) +
+         " : i64}} {\n"
+         "xf.entry @run(%q: " +
+         q + " {xf.name = \"q\"}, %k: " + k + " {xf.name = \"k\"}, %v: " + v + " {xf.name = \"v\"}, %t: " + t + " {xf.name = \"t\"}) -> (" + o +
+         " {xf.name = \"o\"}) {\n" + (s.probabilities ? "%o, %p = " : "%o = ") +
          "xf.attend %q, %k, %v scale 0.3 fill -1.0e9 mask {\n^bb0(%b: index, %h: index, %i: index, %j: index):\n"
-         "%zero = arith.constant 0 : i32\n%first = arith.constant 0 : index\n%t0 = xf.at %t[%b, " + (s.byRow ? "%first" : "%j") + "] : " + t +
-         "\n%ok = arith.cmpi ne, %t0, %zero : i32\nxf.yield %ok : i1\n} : " + q + ", " + k + ", " + v + " -> (" + o + (s.probabilities ? ", " + p : "") + ")\nxf.return %o : " + o + "\n}\n}\n";
+         "%zero = arith.constant 0 : i32\n%first = arith.constant 0 : index\n%t0 = xf.at %t[%b, " +
+         (s.byRow ? "%first" : "%j") + "] : " + t + "\n%ok = arith.cmpi ne, %t0, %zero : i32\nxf.yield %ok : i1\n} : " + q + ", " + k + ", " + v +
+         " -> (" + o + (s.probabilities ? ", " + p : "") + ")\nxf.return %o : " + o + "\n}\n}\n";
 }
 
 struct Problem {
@@ -138,9 +141,7 @@ struct Problem {
   std::vector<int32_t> tokens;
 };
 
-Kernel compile(KernelHarness &harness) {
-  return harness.compile(harness.find<mlir::xf::AttendOp>(), Isa::avx2, {llvm::SmallVector<int64_t>(6, 1)});
-}
+Kernel compile(KernelHarness &harness) { return harness.compile(harness.find<mlir::xf::AttendOp>(), Isa::avx2, {llvm::SmallVector<int64_t>(6, 1)}); }
 
 bool same(const std::vector<float> &a, const std::vector<float> &b) {
   return a.size() == b.size() && std::memcmp(a.data(), b.data(), 4 * a.size()) == 0;

@@ -36,11 +36,13 @@ std::string text(int64_t columns, int64_t depth, const Types &types) {
   std::string region = " {\n^bb0(%acc: f32, %bias: f32):\n%s = arith.addf %acc, %bias : f32\nxf.yield %s : f32\n}\n";
   return "module attributes {xf.bounds = {B = 512 : i64, N = 8 : i64, C = 8 : i64}} {\nxf.entry @run(%x: " + x + " {xf.name = \"x\"}, %z: " + x3 +
          " {xf.name = \"z\"}, %f: " + f + " {xf.name = \"f\"}, %c: " + classes + " {xf.name = \"c\"}, %o: tensor<2xi32> {xf.name = \"o\"}, %w: " + w +
-         " {xf.name = \"w\"}, %b: " + bias + " {xf.name = \"b\"}) -> (" + y + " {xf.name = \"y\"}) {\n"
-         "%y = xf.contract %x, %w extras(%b) maps [[1]] : " + x + ", " + w + " extras(" + bias + ") -> " + y + region +
-         "%v, %t, %m, %p = xf.choose %z, %w axis 1 forbidden %f by %c options %o extras(%b) maps [[2]] : " + x3 + ", " + w + ", " + f + ", " + classes +
-         ", tensor<2xi32> extras(" + bias + ") -> tensor<?x" + maxCandidates + "xf32" + names + ", tensor<?x" + maxCandidates + "xi32" + names +
-         ", tensor<?x2xf32" + names + ", tensor<?x" + parts + "xf32" + names + region + "xf.return %y : " + y + "\n}\n}\n";
+         " {xf.name = \"w\"}, %b: " + bias + " {xf.name = \"b\"}) -> (" + y +
+         " {xf.name = \"y\"}) {\n"
+         "%y = xf.contract %x, %w extras(%b) maps [[1]] : " +
+         x + ", " + w + " extras(" + bias + ") -> " + y + region +
+         "%v, %t, %m, %p = xf.choose %z, %w axis 1 forbidden %f by %c options %o extras(%b) maps [[2]] : " + x3 + ", " + w + ", " + f + ", " +
+         classes + ", tensor<2xi32> extras(" + bias + ") -> tensor<?x" + maxCandidates + "xf32" + names + ", tensor<?x" + maxCandidates + "xi32" +
+         names + ", tensor<?x2xf32" + names + ", tensor<?x" + parts + "xf32" + names + region + "xf.return %y : " + y + "\n}\n}\n";
 }
 
 /// Writes a number between -1 and 1 as an element of `type`.
@@ -92,8 +94,8 @@ TEST_P(ChooseProductTest, LogitsAreThoseOfTheProduct) {
       int32_t options[] = {kMaxCandidates, 1};
       contract({view(x, {rows, depth}), view(packed, {columns, depth}), view(bias, {columns}), view(y, {rows, columns})});
       auto range = [](auto &data) { return Kernel::Range{data.data(), data.data() + data.size()}; };
-      std::vector<Kernel::Range> ranges{range(x),    range(forbidden), range(classes), {options, options + 2}, range(bias), range(values),
-                                        range(tokens), range(norms),   range(parts)};
+      std::vector<Kernel::Range> ranges{range(x),      range(forbidden), range(classes), {options, options + 2}, range(bias), range(values),
+                                        range(tokens), range(norms),     range(parts)};
       for (int64_t panel = 0; panel < panels; ++panel)
         if (kind == 0 || panel == 3 || panel == 10) // there is no memory where the others would be
           ranges.push_back({packed.data() + panel * panelBytes, packed.data() + (panel + 1) * panelBytes});

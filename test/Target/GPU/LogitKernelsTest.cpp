@@ -53,9 +53,9 @@ public:
 
   void run() {
     for (const gpu::Launch &launch : kernel.launches)
-      rt::emulator::run_kernel(program.functions.find(launch.function)->second, memory,
-                               {views.data(), views.size() * sizeof(xf_abi_view), rt::blocks_of(gpu::toAbi(launch), views.data()),
-                                static_cast<uint32_t>(launch.threads)});
+      rt::emulator::run_kernel(
+          program.functions.find(launch.function)->second, memory,
+          {views.data(), views.size() * sizeof(xf_abi_view), rt::blocks_of(gpu::toAbi(launch), views.data()), static_cast<uint32_t>(launch.threads)});
   }
 
 private:
@@ -109,7 +109,8 @@ void confirmRules(const Rules &rules, int64_t rows, int64_t vocabulary, int64_t 
   kernel.add(words, {2});
   kernel.run();
   for (int64_t i = 0; i < rows * vocabulary; ++i)
-    EXPECT_TRUE(logits[i] == want[i] || (std::isnan(logits[i]) && std::isnan(want[i]))) << "logit " << i << " is " << logits[i] << ", not " << want[i];
+    EXPECT_TRUE(logits[i] == want[i] || (std::isnan(logits[i]) && std::isnan(want[i])))
+        << "logit " << i << " is " << logits[i] << ", not " << want[i];
   for (int64_t row = 0; row < rows; ++row) {
     const std::vector<int32_t> &history = histories[row];
     int32_t last = past[row], word = read[row * maxLength + last];
@@ -278,9 +279,19 @@ TEST(LogitKernels, DrawAsTheHost) {
   for (int64_t columns : {1, 70, 513, 2500}) {
     SearchKernel choose([&](mlir::gpu::GPUModuleOp module) { return gpu::emitChooseLogits(module, "choose", columns, XF_ABI_MAX_CHOSEN); });
     SearchKernel draw([&](mlir::gpu::GPUModuleOp module) { return gpu::emitDraw(module, "draw", columns); });
-    for (const rt::sampling &how :
-         {rt::sampling{1, 0, 1}, {0.3, 0, 1}, {100, 0, 1}, {1, 1, 1}, {1.5, 64, 1}, {0.7, 20, 0.6}, {0.01, 9, 0.9}, {3, 40, 0.95},
-          {1, 0, 1, 0.1}, {3, 0, 1, 0.9}, {1, 0, 1, 1}, {2, 20, 1, 0.2}, {3, 40, 0.95, 0.3}})
+    for (const rt::sampling &how : {rt::sampling{1, 0, 1},
+                                    {0.3, 0, 1},
+                                    {100, 0, 1},
+                                    {1, 1, 1},
+                                    {1.5, 64, 1},
+                                    {0.7, 20, 0.6},
+                                    {0.01, 9, 0.9},
+                                    {3, 40, 0.95},
+                                    {1, 0, 1, 0.1},
+                                    {3, 0, 1, 0.9},
+                                    {1, 0, 1, 1},
+                                    {2, 20, 1, 0.2},
+                                    {3, 40, 0.95, 0.3}})
       if (how.top_p == 1 || how.top_k < columns)
         for (bool ties : {false, true})
           confirmDraws(choose, draw, how, columns, ties, ++seed);

@@ -23,16 +23,24 @@ std::string contractText(const Shape &shape, const std::string &result) {
   std::string f32 = "tensor<" + n + "x" + k + "xf32>", w = "tensor<" + n + "x" + k + "x" + shape.type + ">", bias = "tensor<" + n + "xf32>";
   std::string x = rows(k, shape.type), one = rows("1", "f32"), residual = rows(n, "f32"), y = rows(n, result);
   std::string narrow = result == "f32" ? "" : "%i = arith.truncf %h : f32 to " + result + "\n";
-  return "module attributes {xf.bounds = {B = 512 : i64}} {\nxf.parameter @p : " + f32 + " path \"p\"\n"
-         "xf.weight @w : " + w + " layers 1 layout panels {\n^bb0(%layer: index):\n%p = xf.param @p : " + f32 +
-         "\n%q = xf.quantize %p : " + f32 + " -> " + w + "\nxf.yield %q : " + w + "\n}\n"
-         "xf.entry @run(%x: " + x + " {xf.name = \"x\"}, %b: " + bias + " {xf.name = \"b\"}, %s: " + one +
-         " {xf.name = \"s\"}, %r: " + residual + " {xf.name = \"r\"}) -> (" + residual + " {xf.name = \"y\"}) {\n"
-         "%w = xf.param @w : " + w + "\n"
-         "%y = xf.contract %x, %w extras(%b, %s, %r) maps [[1], [0, -1], [0, 1]] : " + x + ", " + w + " extras(" + bias + ", " + one +
-         ", " + residual + ") -> " + y + " {\n^bb0(%acc: f32, %bb: f32, %ss: f32, %rr: f32):\n"
-         "%f = arith.addf %acc, %bb : f32\n%g = arith.mulf %f, %ss : f32\n%h = arith.addf %g, %rr : f32\n" + narrow +
-         "xf.yield " + (narrow.empty() ? "%h : f32" : "%i : " + result) + "\n}\nxf.return %r : " + residual + "\n}\n}\n";
+  return "module attributes {xf.bounds = {B = 512 : i64}} {\nxf.parameter @p : " + f32 +
+         " path \"p\"\n"
+         "xf.weight @w : " +
+         w + " layers 1 layout panels {\n^bb0(%layer: index):\n%p = xf.param @p : " + f32 + "\n%q = xf.quantize %p : " + f32 + " -> " + w +
+         "\nxf.yield %q : " + w +
+         "\n}\n"
+         "xf.entry @run(%x: " +
+         x + " {xf.name = \"x\"}, %b: " + bias + " {xf.name = \"b\"}, %s: " + one + " {xf.name = \"s\"}, %r: " + residual +
+         " {xf.name = \"r\"}) -> (" + residual +
+         " {xf.name = \"y\"}) {\n"
+         "%w = xf.param @w : " +
+         w +
+         "\n"
+         "%y = xf.contract %x, %w extras(%b, %s, %r) maps [[1], [0, -1], [0, 1]] : " +
+         x + ", " + w + " extras(" + bias + ", " + one + ", " + residual + ") -> " + y +
+         " {\n^bb0(%acc: f32, %bb: f32, %ss: f32, %rr: f32):\n"
+         "%f = arith.addf %acc, %bb : f32\n%g = arith.mulf %f, %ss : f32\n%h = arith.addf %g, %rr : f32\n" +
+         narrow + "xf.yield " + (narrow.empty() ? "%h : f32" : "%i : " + result) + "\n}\nxf.return %r : " + residual + "\n}\n}\n";
 }
 
 class HalfFormat {
@@ -61,9 +69,8 @@ constexpr int64_t kMaxRows = 100;
 
 struct Problem {
   explicit Problem(const Shape &shape, int64_t maxRows = kMaxRows)
-      : columns(shape.columns), depth(shape.depth), format(shape.type), x(randomValues(maxRows * depth, 1)),
-        weight(randomValues(columns * depth, 2)), bias(randomValues(columns, 3)), scale(randomValues(maxRows, 4)),
-        residual(randomValues(maxRows * (columns + 3), 5)) {
+      : columns(shape.columns), depth(shape.depth), format(shape.type), x(randomValues(maxRows * depth, 1)), weight(randomValues(columns * depth, 2)),
+        bias(randomValues(columns, 3)), scale(randomValues(maxRows, 4)), residual(randomValues(maxRows * (columns + 3), 5)) {
     for (float &value : x)
       value = format.widen(format.narrow(value));
     int64_t pairs = (depth + 1) / 2;
@@ -88,9 +95,8 @@ struct Problem {
     int64_t yStride = columns + 1;
     std::vector<float> y(rows * yStride, -77.0f);
     Ranges ranges{{start, start + (rows - 1) * stride + depth}, rangeOf(panels), rangeOf(bias), rangeOf(scale), rangeOf(residual), rangeOf(y)};
-    kernel({view(start, {rows, depth}, {stride, 1}), view(panels, {columns, depth}), view(bias, {columns}),
-            view(scale.data() + first, {rows, 1}), view(residual.data() + first * (columns + 3), {rows, columns}, {columns + 3, 1}),
-            view(y, {rows, columns}, {yStride, 1})},
+    kernel({view(start, {rows, depth}, {stride, 1}), view(panels, {columns, depth}), view(bias, {columns}), view(scale.data() + first, {rows, 1}),
+            view(residual.data() + first * (columns + 3), {rows, columns}, {columns + 3, 1}), view(y, {rows, columns}, {yStride, 1})},
            1, ranges);
     std::vector<float> result;
     for (int64_t m = 0; m < rows; ++m) {
@@ -141,7 +147,8 @@ TEST_P(TensorContractTest, IsExactAndInvariant) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Shapes, TensorContractTest,
-                         testing::Combine(testing::Values("bf16", "f16"), testing::Values(1, 16, 40, 130), testing::Values(1, 7, 16, 33, 320, 512, 522, 2100)),
+                         testing::Combine(testing::Values("bf16", "f16"), testing::Values(1, 16, 40, 130),
+                                          testing::Values(1, 7, 16, 33, 320, 512, 522, 2100)),
                          [](const auto &info) {
                            return std::get<0>(info.param) + "_" + std::to_string(std::get<1>(info.param)) + "x" +
                                   std::to_string(std::get<2>(info.param));
@@ -174,8 +181,8 @@ TEST_P(LargeTileTest, IsExact) {
 
 INSTANTIATE_TEST_SUITE_P(Tiles, LargeTileTest,
                          testing::Values(Large{"k_some", 97, 130, 1280}, Large{"k_many_64x64", 65, 4100, 33}, Large{"k_many_64x64", 100, 3066, 522},
-                                         Large{"k_many_128x64", 200, 8200, 20}, Large{"k_many_128x64", 70, 12801, 288}, Large{"k_many_128x128", 130, 12900, 7},
-                                         Large{"k_many_128x128", 129, 12801, 160}),
+                                         Large{"k_many_128x64", 200, 8200, 20}, Large{"k_many_128x64", 70, 12801, 288},
+                                         Large{"k_many_128x128", 130, 12900, 7}, Large{"k_many_128x128", 129, 12801, 160}),
                          [](const auto &info) { return info.param.tile.substr(2) + "_" + std::to_string(info.param.depth); });
 
 TEST(TensorContractTest, EvenTheSignOfZeroIsInvariant) {
@@ -205,8 +212,7 @@ TEST(TensorContractTest, NarrowResults) {
       for (float value : problem.x)
         x.push_back(problem.format.narrow(value));
       kernel({view(x, {rows, shape.depth}), view(problem.panels, {shape.columns, shape.depth}), view(problem.bias, {shape.columns}),
-              view(problem.scale, {rows, 1}), view(problem.residual, {rows, shape.columns}, {shape.columns + 3, 1}),
-              view(y, {rows, shape.columns})});
+              view(problem.scale, {rows, 1}), view(problem.residual, {rows, shape.columns}, {shape.columns + 3, 1}), view(y, {rows, shape.columns})});
       for (int64_t i = 0; i < rows * shape.columns; ++i)
         ASSERT_EQ(y[i], problem.format.narrow(problem.expected(i / shape.columns, i % shape.columns))) << type << " " << i;
     }

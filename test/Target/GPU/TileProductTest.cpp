@@ -1,5 +1,5 @@
-// Products in f32, also with weights of bytes, in each of the tiles that there are for many rows: sizes that no tile, panel or part divides, rows that
-// start anywhere, and the bits of one chain of fused multiply-adds whatever the tile.
+// Products in f32, also with weights of bytes, in each of the tiles that there are for many rows: sizes that no tile, panel or part divides, rows
+// that start anywhere, and the bits of one chain of fused multiply-adds whatever the tile.
 #include "test/Target/CPU/KernelHarness.h"
 
 #include <cmath>
@@ -11,13 +11,18 @@ namespace {
 
 /// y = x Wᵀ + b + r.
 std::string contractText(int64_t columns, int64_t depth, bool ofBytes) {
-  std::string n = std::to_string(columns), k = std::to_string(depth), names = ", #xf.dims<\"B\", \"\">>", w = "tensor<" + n + "x" + k + (ofBytes ? "xi8>" : "xf32>");
+  std::string n = std::to_string(columns), k = std::to_string(depth), names = ", #xf.dims<\"B\", \"\">>",
+              w = "tensor<" + n + "x" + k + (ofBytes ? "xi8>" : "xf32>");
   std::string x = "tensor<?x" + k + "xf32" + names, y = "tensor<?x" + n + "xf32" + names, bias = "tensor<" + n + "xf32>";
-  return "module attributes {xf.bounds = {B = 4096 : i64}} {\nxf.entry @run(%x: " + x + " {xf.name = \"x\"}, %w: " + w + " {xf.name = \"w\"}, %b: " + bias +
-         " {xf.name = \"b\"}, %r: " + y + " {xf.name = \"r\"}) -> (" + y + " {xf.name = \"y\"}) {\n"
-         "%y = xf.contract %x, %w extras(%b, %r) maps [[1], [0, 1]] : " + x + ", " + w + " extras(" + bias + ", " + y + ") -> " + y + " {\n"
+  return "module attributes {xf.bounds = {B = 4096 : i64}} {\nxf.entry @run(%x: " + x + " {xf.name = \"x\"}, %w: " + w +
+         " {xf.name = \"w\"}, %b: " + bias + " {xf.name = \"b\"}, %r: " + y + " {xf.name = \"r\"}) -> (" + y +
+         " {xf.name = \"y\"}) {\n"
+         "%y = xf.contract %x, %w extras(%b, %r) maps [[1], [0, 1]] : " +
+         x + ", " + w + " extras(" + bias + ", " + y + ") -> " + y +
+         " {\n"
          "^bb0(%acc: f32, %bias: f32, %res: f32):\n%s = arith.addf %acc, %bias : f32\n%t = arith.addf %s, %res : f32\nxf.yield %t : f32\n}\n"
-         "xf.return %y : " + y + "\n}\n}\n";
+         "xf.return %y : " +
+         y + "\n}\n}\n";
 }
 
 /// Rows and columns for which the tile of that name is taken.
@@ -77,13 +82,14 @@ TEST_P(TileProductTest, IsOneChain) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Tiles, TileProductTest,
-                         testing::Combine(testing::Bool(), testing::Values(Sizes{"32x32", 70, 40, 7}, Sizes{"32x32", 97, 130, 260}, Sizes{"32x64", 121, 2000, 37},
-                                                                           Sizes{"32x64", 97, 2048, 96}, Sizes{"64x64", 230, 2040, 20}, Sizes{"64x64", 193, 2048, 131},
-                                                                           Sizes{"64x128", 480, 2000, 36}, Sizes{"64x128", 405, 2048, 67}, Sizes{"64x128", 500, 2048, 8})),
-                         [](const auto &info) {
-                           const Sizes &sizes = std::get<1>(info.param);
-                           return (std::get<0>(info.param) ? "bytes_" : "f32_") + sizes.tile + "_" + std::to_string(sizes.depth);
-                         });
+INSTANTIATE_TEST_SUITE_P(
+    Tiles, TileProductTest,
+    testing::Combine(testing::Bool(), testing::Values(Sizes{"32x32", 70, 40, 7}, Sizes{"32x32", 97, 130, 260}, Sizes{"32x64", 121, 2000, 37},
+                                                      Sizes{"32x64", 97, 2048, 96}, Sizes{"64x64", 230, 2040, 20}, Sizes{"64x64", 193, 2048, 131},
+                                                      Sizes{"64x128", 480, 2000, 36}, Sizes{"64x128", 405, 2048, 67}, Sizes{"64x128", 500, 2048, 8})),
+    [](const auto &info) {
+      const Sizes &sizes = std::get<1>(info.param);
+      return (std::get<0>(info.param) ? "bytes_" : "f32_") + sizes.tile + "_" + std::to_string(sizes.depth);
+    });
 
 } // namespace

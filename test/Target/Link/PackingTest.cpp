@@ -1,6 +1,6 @@
 // What is packed by rows, on several cores, is what the interpreter makes of the whole; and nothing is read more often than it need be.
-#include "compiler/Reference/Interpreter.h"
 #include "compiler/Target/Link/Packing.h"
+#include "compiler/Reference/Interpreter.h"
 #include "compiler/Transforms/Layouts.h"
 
 #include "mlir/Parser/Parser.h"
@@ -86,8 +86,8 @@ struct Model {
         EXPECT_EQ(llvm::toString(evaluateWeight(weight, layer, source, values)), "");
         for (int64_t i = 0; i < static_cast<int64_t>(values.size()); ++i) {
           int64_t n = i / width, k = i % width;
-          put(bytes, placement.offset + layer * placement.stride, isPacked ? ((n / 16 * depth + k / group * group) * 16 + n % 16 * group + k % group) : i, values[i],
-              element);
+          put(bytes, placement.offset + layer * placement.stride,
+              isPacked ? ((n / 16 * depth + k / group * group) * 16 + n % 16 * group + k % group) : i, values[i], element);
         }
       }
     }
@@ -149,15 +149,18 @@ const std::string kTable = "xf.parameter @table : tensor<5000x70xf32> path \"tab
 const std::string kReadTable = "%t = xf.param @table : tensor<5000x70xf32>";
 
 TEST(PackingTest, ResultsOfRowsAreFoundWithTheElements) {
-  std::string bytes = quantised("bytes", "5000", "layers 1", kReadTable,
-                                {"tensor<5000x70xi8>", "tensor<5000xf32>", "tensor<5000xi32>", "tensor<5000xf32>", "tensor<5000xf32>", "tensor<70xf32>"});
+  std::string bytes = quantised(
+      "bytes", "5000", "layers 1", kReadTable,
+      {"tensor<5000x70xi8>", "tensor<5000xf32>", "tensor<5000xi32>", "tensor<5000xf32>", "tensor<5000xf32>", "tensor<70xf32>"});
   std::string int16 = quantised("words", "5000", "layers 1", kReadTable,
                                 {"tensor<5000x70xi16>", "tensor<5000xf32>", "tensor<5000xf32>", "tensor<5000xf32>", "tensor<70xf32>"});
-  expectPacked(kTable + weight("whole", "tensor<5000x70xf32>", "layers 1 layout panels", kReadTable, "%t") + bytes + int16, {{"'table'", 3 * 350000}});
+  expectPacked(kTable + weight("whole", "tensor<5000x70xf32>", "layers 1 layout panels", kReadTable, "%t") + bytes + int16,
+               {{"'table'", 3 * 350000}});
 }
 
 TEST(PackingTest, LayersHaveTheirOwn) {
-  std::string parameters = "xf.parameter @a : tensor<40x70xf32> path \"a.{0}\" counts [3]\nxf.parameter @b : tensor<60x70xf32> path \"b.{0}\" counts [3]\n";
+  std::string parameters =
+      "xf.parameter @a : tensor<40x70xf32> path \"a.{0}\" counts [3]\nxf.parameter @b : tensor<60x70xf32> path \"b.{0}\" counts [3]\n";
   std::string joined = R"(%a = xf.param @a[%layer] : tensor<40x70xf32>
     %b = xf.param @b[%layer] : tensor<60x70xf32>
     %part = xf.slice %b axis 0 start 7 step 1 : tensor<60x70xf32> -> tensor<20x70xf32>
@@ -173,9 +176,11 @@ TEST(PackingTest, MatricesAreTurnedOverInPieces) {
   std::string read = R"(%p = xf.param @turned : tensor<70x5000xf32>
     %t = xf.rearrange %p "k n -> n k" {} : tensor<70x5000xf32> -> tensor<5000x70xf32>)";
   expectPacked(turned + weight("plain", "tensor<5000x70xf32>", "layers 1 layout panels", read, "%t"), {{"'turned'", 350000}});
-  expectPacked(turned + weight("rounded", "tensor<5000x70xbf16>", "layers 1 layout panels", read + "\n%r = xf.quantize %t : tensor<5000x70xf32> -> tensor<5000x70xbf16>", "%r"),
+  expectPacked(turned + weight("rounded", "tensor<5000x70xbf16>", "layers 1 layout panels",
+                               read + "\n%r = xf.quantize %t : tensor<5000x70xf32> -> tensor<5000x70xbf16>", "%r"),
                {{"'turned'", 350000}});
-  expectPacked(turned + quantised("bytes", "5000", "layers 1", read, {"tensor<5000x70xi8>", "tensor<5000xf32>", "tensor<5000xi32>"}), {{"'turned'", 350000}});
+  expectPacked(turned + quantised("bytes", "5000", "layers 1", read, {"tensor<5000x70xi8>", "tensor<5000xf32>", "tensor<5000xi32>"}),
+               {{"'turned'", 350000}});
 }
 
 TEST(PackingTest, TheFirstErrorCounts) {
