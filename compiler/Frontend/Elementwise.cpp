@@ -130,7 +130,7 @@ Value Evaluator::elementwise(llvm::ArrayRef<Value> operands, Loc loc, llvm::Stri
   return ElementwiseWriter(*this, loc, what, emit).run(operands);
 }
 
-bool Evaluator::inTensorCode() {
+bool Evaluator::inTensorCode() const {
   mlir::Block *block = builder.getInsertionBlock();
   return inBody && !currentScan && (block == layerBody || llvm::isa_and_present<mlir::xf::EntryOp>(block->getParentOp()));
 }

@@ -41,7 +41,7 @@ std::optional<Binding> Evaluator::lookup(const Scope *scope, llvm::StringRef nam
 }
 
 /// Calls masks, biases and tables without parameters, which are written without parentheses: `causal`.
-Value Evaluator::autoApply(Value value, Loc loc) {
+Value Evaluator::autoApply(const Value &value, Loc loc) {
   const Function *function = nullptr;
   if (auto *closure = getIf<std::shared_ptr<Closure>>(value))
     function = (*closure)->function;

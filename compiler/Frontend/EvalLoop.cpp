@@ -55,7 +55,7 @@ public:
     } while (good && startAgain());
     yieldCarried();
     for (const Target &target : assigned)
-      if (!llvm::is_contained(results, target.name) && after.count(target.name))
+      if (!llvm::is_contained(results, target.name) && after.contains(target.name))
         keepVariable(target, after[target.name]);
     if (good)
       build();

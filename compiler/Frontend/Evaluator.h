@@ -50,7 +50,7 @@ public:
   Value makeSpec(const BlockRef &block, Args args, Loc loc);
   bool bindParam(const Param &param, Value &value, const ScopePtr &local, Loc loc);
   ScopePtr selfScope(const InstanceRef &self);
-  Value autoApply(Value value, Loc loc);
+  Value autoApply(const Value &value, Loc loc);
 
   // Statements (EvalStmt.cpp, EvalLoop.cpp).
   std::optional<Value> exec(const std::vector<Stmt> &body, const ScopePtr &scope);
@@ -74,7 +74,7 @@ public:
   Value unary(llvm::StringRef op, const Value &operand, Loc loc);
   Value elementwise(llvm::ArrayRef<Value> operands, Loc loc, llvm::StringRef what, llvm::function_ref<mlir::Value(llvm::ArrayRef<Operand>)> emit);
   /// Whether tensor operations can be built here: not in the code of a mask, table or scan.
-  bool inTensorCode();
+  bool inTensorCode() const;
 
   // Look-ups and parts of tensors (Tensors.cpp, Indexing.cpp).
   Value index(const Expr &expr, const ScopePtr &scope);

@@ -64,7 +64,7 @@ mlir::OwningOpRef<mlir::ModuleOp> Evaluator::run(const File &library, const File
   });
   // The chosen model or block may be one of an imported file or of the library, unless the description has one of that name.
   const File *from = &file;
-  for (auto [other, names] : {std::pair{&imports, imported}, {&library, base}}) {
+  for (const auto &[other, names] : {std::pair{&imports, imported}, {&library, base}}) {
     auto isNamed = [&](auto &block) { return block->name == options.model; };
     if (llvm::any_of(from->blocks, isNamed) || llvm::none_of(other->blocks, isNamed))
       continue;

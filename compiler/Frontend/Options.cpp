@@ -208,7 +208,7 @@ private:
   void noteNested(const std::string &outer, const nlohmann::json &object) {
     for (auto &[key, value] : object.items())
       if (const Param *param = findParam(key);
-          param && param->configPaths.empty() && !given.count(key) && value.is_primitive() && !value.is_null() && !isSet(key))
+          param && param->configPaths.empty() && !given.contains(key) && value.is_primitive() && !value.is_null() && !isSet(key))
         e.verboseNotes.push_back(
             fmt::format("{}: '{}' stands in '{}', and is not taken from there; --set {}={} gives it, or 'as \"{}.{}\"' behind the parameter",
                         e.options.configName, key, outer, key, value.is_string() ? value.get<std::string>() : value.dump(), outer, key));

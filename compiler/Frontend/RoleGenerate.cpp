@@ -54,8 +54,8 @@ private:
         return false;
     }
     for (std::string needed : {"decode", "start", "end"}) {
-      bool isPrompt = needed == "start" && !names.count("encode"); // a model without an encoder may do without a start token
-      if (!isPrompt && !names.count(needed) && !has(needed))
+      bool isPrompt = needed == "start" && !names.contains("encode"); // a model without an encoder may do without a start token
+      if (!isPrompt && !names.contains(needed) && !has(needed))
         return fail(call.loc, "generate needs '" + needed + "'");
     }
     return true;
@@ -149,14 +149,14 @@ private:
   bool findEntries() {
     decode = e.entries.find(names["decode"].text, names["decode"].loc);
     for (auto [name, entry] : {std::pair("encode", &encode), std::pair("align", &align)})
-      if (names.count(name) && !(*entry = e.entries.find(names[name].text, names[name].loc)))
+      if (names.contains(name) && !(*entry = e.entries.find(names[name].text, names[name].loc)))
         return false;
     return bool(decode);
   }
 
   bool findTokens() {
     auto tokenInput = findTargetInput();
-    if (!tokenInput && names.count("tokens"))
+    if (!tokenInput && names.contains("tokens"))
       return fail(names["tokens"].loc, "'" + names["tokens"].text + "' is no input of '" + decode.getSymName().str() + "'");
     if (!tokenInput)
       return fail(call.loc, "generate finds no token input in '" + decode.getSymName().str() + "'");
@@ -178,7 +178,7 @@ private:
     auto inputs = decode.getFunctionType().getInputs();
     for (unsigned i = 0; i < inputs.size(); ++i) {
       llvm::StringRef name = decode.getArgName(i);
-      if (names.count("tokens") ? name == names["tokens"].text : isTokens(typeOf(inputs[i])) && !encoderInput(name))
+      if (names.contains("tokens") ? name == names["tokens"].text : isTokens(typeOf(inputs[i])) && !encoderInput(name))
         return i;
     }
     return std::nullopt;
@@ -220,7 +220,7 @@ private:
   /// Finds the decoder's result that the directive names; without a name, the one called logits, else the first.
   bool findLogits() {
     using namespace mlir::xf;
-    bool named = names.count("logits");
+    bool named = names.contains("logits");
     std::string name = named ? names["logits"].text : "logits";
     auto results = decode.getFunctionType().getResults();
     std::optional<unsigned> found = decode.findResult(name);

@@ -9,6 +9,7 @@
 
 #include <cmath>
 #include <deque>
+#include <memory>
 #include <set>
 
 namespace xf {
@@ -63,7 +64,7 @@ llvm::Expected<std::vector<std::string>> listShards(llvm::ArrayRef<std::string> 
 
 llvm::Expected<std::unique_ptr<Checkpoint>> Checkpoint::open(llvm::ArrayRef<std::string> paths, mlir::ModuleOp module,
                                                              llvm::ArrayRef<std::string> ignore) {
-  std::unique_ptr<Checkpoint> checkpoint(new Checkpoint);
+  auto checkpoint = std::make_unique<Checkpoint>();
   auto add = [&](const std::string &path, const Index *index) -> llvm::Error {
     auto file = openTensorFile(path);
     if (!file)
@@ -93,7 +94,7 @@ llvm::Expected<std::unique_ptr<Checkpoint>> Checkpoint::open(llvm::ArrayRef<std:
 
 llvm::Expected<std::unique_ptr<Checkpoint>> Checkpoint::bind(std::unique_ptr<TensorFile> file, mlir::ModuleOp module,
                                                              llvm::ArrayRef<std::string> ignore) {
-  std::unique_ptr<Checkpoint> checkpoint(new Checkpoint);
+  auto checkpoint = std::make_unique<Checkpoint>();
   if (llvm::Error error = checkpoint->add(std::move(file), [](llvm::StringRef) { return true; }))
     return error;
   if (llvm::Error error = checkpoint->check(module, ignore))

@@ -35,7 +35,7 @@ bool TokenizerJson::flag(const json &object, llvm::StringRef member, llvm::Strin
   return defaultValue.value_or(false);
 }
 
-std::string TokenizerJson::text(const json &object, llvm::StringRef member, llvm::StringRef where, std::optional<std::string> defaultValue) {
+std::string TokenizerJson::text(const json &object, llvm::StringRef member, llvm::StringRef where, const std::optional<std::string> &defaultValue) {
   const json *value = find(object, member);
   if (value && value->is_string())
     return *value->get_ptr<const std::string *>();

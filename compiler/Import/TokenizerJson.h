@@ -29,7 +29,7 @@ public:
   static const json *find(const json &object, llvm::StringRef member);
   /// The same, of a type. A missing member is `defaultValue`, or an error without that. Messages call the object `where`.
   bool flag(const json &object, llvm::StringRef member, llvm::StringRef where, std::optional<bool> defaultValue = std::nullopt);
-  std::string text(const json &object, llvm::StringRef member, llvm::StringRef where, std::optional<std::string> defaultValue = std::nullopt);
+  std::string text(const json &object, llvm::StringRef member, llvm::StringRef where, const std::optional<std::string> &defaultValue = std::nullopt);
   int64_t integer(const json &object, llvm::StringRef member, llvm::StringRef where, int64_t max, std::optional<int64_t> defaultValue = std::nullopt);
   /// A list or an object; an empty one if the member is none.
   const json &list(const json &object, llvm::StringRef member, llvm::StringRef where);

@@ -142,7 +142,7 @@ private:
     if (left.empty() || right.empty())
       return reader.refuse("the merge {} of the model is not two tokens", contents.merges.size() + 1);
     xf_tokenizer_merge found{};
-    for (auto [name, id] : {std::pair(left, &found.left), {right, &found.right}, {left + right, &found.merged}}) {
+    for (const auto &[name, id] : {std::pair(left, &found.left), {right, &found.right}, {left + right, &found.merged}}) {
       auto token = contents.vocabulary.find(name);
       if (token == contents.vocabulary.end())
         return reader.refuse("the merge {} of the model has a token that is not in its vocabulary, {}", contents.merges.size() + 1, inQuotes(name));

@@ -221,7 +221,7 @@ private:
   }
   static CodePoints mappedCluster(const NormalizerStep &step, llvm::ArrayRef<uint32_t> cluster) {
     if (cluster.size() > 1 && encodeUtf8(cluster).size() < XF_TOKENIZER_LONG_CLUSTER) {
-      if (step.mappings.count(cluster[0]))
+      if (step.mappings.contains(cluster[0]))
         return mapped(step, cluster[0]);
       for (size_t count = 2; count <= cluster.size(); ++count)
         if (auto found = step.rules.find(cluster.take_front(count).vec()); found != step.rules.end())

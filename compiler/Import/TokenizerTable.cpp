@@ -88,9 +88,9 @@ private:
       flags.push_back((contents.isPresent[id] ? XF_TOKENIZER_PRESENT : 0) | (contents.isSpecial[id] ? XF_TOKENIZER_SPECIAL : 0) |
                       (isByteName(names[id]) ? XF_TOKENIZER_BYTE : 0));
       // The token that text is cut into, and the one that is found in normalised text, would have to be told apart.
-      if (names[id] != name && !contents.isSpecial[id] && contents.vocabulary.count(name) && changesEnds())
+      if (names[id] != name && !contents.isSpecial[id] && contents.vocabulary.contains(name) && changesEnds())
         reader.refuse("the added token {}, which is one of the model's, is another when it is normalised", inQuotes(name));
-      if (names[id] != name || name.empty() || !isText || !contents.vocabulary.count(name))
+      if (names[id] != name || name.empty() || !isText || !contents.vocabulary.contains(name))
         continue;
       if (contents.isSpecial[id] && isBpe && bytes.size() == 1)
         reader.refuse("the special token {} stands for a byte of text", inQuotes(name));

@@ -78,7 +78,7 @@ public:
 private:
   /// Looked up by an attribute: a string would have to be interned in the context, which threads share.
   ParameterOp parameterOf(ParamOp param) { return cast<ParameterOp>(symbols.lookup(param.getNameAttr().getAttr())); }
-  SmallVector<int64_t> indicesOf(ParamOp param) {
+  SmallVector<int64_t> indicesOf(ParamOp param) const {
     return llvm::map_to_vector(param.getIndices(), [&](Value index) { return indexAt(index, layer); });
   }
 

@@ -59,6 +59,8 @@ bool follows(Value index, Value source) {
   return factor == 1;
 }
 
+namespace {
+
 /// A bound of the position of a key that is allowed.
 struct Bound {
   bool isEnd; // the position is less than the limit; else it is the limit at least
@@ -69,6 +71,9 @@ struct Bound {
 struct Inequality {
   int64_t sign, slack;
 };
+
+} // namespace
+
 static std::optional<Inequality> inequalityOf(arith::CmpIPredicate predicate) {
   switch (predicate) {
   case arith::CmpIPredicate::sle:

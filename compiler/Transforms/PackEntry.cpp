@@ -200,7 +200,7 @@ private:
     return true;
   }
 
-  bool isAlongSource(Value value, int64_t axis) { return getDimName(cast<RankedTensorType>(value.getType()), axis) == dims.source; }
+  bool isAlongSource(Value value, int64_t axis) const { return getDimName(cast<RankedTensorType>(value.getType()), axis) == dims.source; }
 
   /// Whether each row of the op's results depends on the same row of its operands only.
   bool isRowWise(Operation *op) {

@@ -111,7 +111,7 @@ private:
   }
 
   /// The f32 value of a narrow element; `args` are the element and, for i8, its row's scale.
-  Value widen(OpBuilder &b, Location loc, ValueRange args) {
+  Value widen(OpBuilder &b, Location loc, ValueRange args) const {
     Type f32 = b.getF32Type();
     if (!isInt8)
       return arith::ExtFOp::create(b, loc, f32, args[0]);

@@ -40,7 +40,7 @@ private:
     return weight && weight.getLayers() == 1 ? weight : WeightOp();
   }
 
-  bool isProfitable(ChooseOp choice) {
+  bool isProfitable(ChooseOp choice) const {
     auto type = cast<RankedTensorType>(choice.getWeight().getType());
     return choice.getScreen().empty() && type.getDimSize(0) >= minColumns && ChooseOp::isScreenable(type) && choice.isMonotone();
   }

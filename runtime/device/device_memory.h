@@ -35,7 +35,7 @@ public:
   }
 
 private:
-  void swap(owned_memory &other) {
+  void swap(owned_memory &other) noexcept {
     std::swap(device_, other.device_);
     std::swap(memory_, other.memory_);
     std::swap(bytes_, other.bytes_);

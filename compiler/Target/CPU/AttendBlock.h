@@ -101,7 +101,7 @@ private:
   Value rowAddress(unsigned view, mlir::Type type, const Block &block, Value row);
   Value strip(Value row) { return b.at(b.scratch(), b.mul(row, layout.stripRow), b.getF32Type()); }
   /// The stride of the strip's rows, in elements of factors.
-  int64_t stripStride() { return layout.stripRow * group; }
+  int64_t stripStride() const { return layout.stripRow * group; }
   Value reciprocal(Value row) { return b.at(reciprocals, row, b.getF32Type()); }
   Value queryScale(Value row) { return b.at(queryScales, row, b.getF32Type()); }
 };

@@ -8,10 +8,14 @@ using namespace mlir;
 
 namespace xf::cpu {
 
+namespace {
+
 /// A logit and its token.
 struct Candidate {
   Value logit, token;
 };
+
+} // namespace
 
 static Candidate candidateAt(CodeBuilder &b, Value values, Value tokens, Value index) {
   return {b.load(b.getF32Type(), b.at(values, index, b.getF32Type())), b.load(b.getI32Type(), b.at(tokens, index, b.getI32Type()))};

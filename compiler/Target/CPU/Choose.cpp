@@ -26,10 +26,14 @@ int64_t chooseScratchBytes(ChooseOp op) {
   return bytes;
 }
 
+namespace {
+
 /// The screens that are used where nobody requests sums, and where somebody does.
 struct Screens {
   std::optional<ChooseScreen> ofBest, ofSums;
 };
+
+} // namespace
 
 static Screens findScreens(ChooseState &state) {
   ChooseOp op = state.op;

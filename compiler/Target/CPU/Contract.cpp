@@ -108,7 +108,7 @@ private:
   /// How many panels' epilogues are applied together, row by row: as many as registers hold the column operands of. Rows of the result,
   /// and of what is added to it, lie far apart: hardware prefetching does not find them where one line of each is read at a time.
   int64_t panelsAtOnce() { return hasAvx512(b.isa()) ? 4 : 1; }
-  int64_t panelBytes() { return weight.depth * kLineBytes; }
+  int64_t panelBytes() const { return weight.depth * kLineBytes; }
   Value copiedRows() { return b.atByte(b.scratch(), blocking.sumsBytes); }
   Value widenedPanels() { return b.atByte(b.scratch(), blocking.sumsBytes + blocking.rowsBytes); }
   Value panelAddress(Value panel) { return b.at(b.data(weightView), b.mul(panel, weight.panelElements), weight.type); }

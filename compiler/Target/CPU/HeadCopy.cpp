@@ -117,7 +117,7 @@ private:
 
   // Keys are copied by words.
   Type keyWord() { return group > 1 ? word : element; }
-  int64_t keyWords() { return width / group; }
+  int64_t keyWords() const { return width / group; }
 
   /// The word of a position at `address`.
   Value keyWordAt(Value address) {

@@ -247,9 +247,9 @@ FailureOr<int64_t> emitAttendFew(AttendOp op, const KernelRequest &request, Stri
   if (!isTensor || width <= 32)
     b.setBlocksPerMultiprocessor(std::max<int64_t>((isTensor ? 512 : 256) / (warps * kWarp), 1));
   if (isTensor)
-    makeTensorAttendFew(std::move(b), op, request, warps)->emit();
+    makeTensorAttendFew(b, op, request, warps)->emit();
   else
-    WideAttendFew(std::move(b), op, request, warps).emit();
+    WideAttendFew(b, op, request, warps).emit();
   return warps * kWarp;
 }
 

@@ -13,7 +13,7 @@ namespace xf::gpu {
 class AttendFew : public AttendKernel {
 public:
   AttendFew(GpuBuilder builder, mlir::xf::AttendOp op, const KernelRequest &request, int64_t warps)
-      : AttendKernel(std::move(builder), op, request), warps(warps), threads(warps * kWarp) {}
+      : AttendKernel(builder, op, request), warps(warps), threads(warps * kWarp) {}
   virtual ~AttendFew() = default;
 
   void emit();

@@ -8,7 +8,7 @@ using namespace mlir::xf;
 namespace xf::gpu {
 
 AttendKernel::AttendKernel(GpuBuilder builder, AttendOp op, const KernelRequest &request)
-    : b(std::move(builder)), op(op), request(request), q(request.viewOf(op.getQ())), k(request.viewOf(op.getK())), v(request.viewOf(op.getV())),
+    : b(builder), op(op), request(request), q(request.viewOf(op.getQ())), k(request.viewOf(op.getK())), v(request.viewOf(op.getV())),
       out(request.resultView()), spans(op.getSpans() ? std::optional(request.viewOf(op.getSpans())) : std::nullopt),
       heads(typeOf(op.getQ()).getDimSize(1)), ratio(heads / typeOf(op.getK()).getDimSize(1)), width(typeOf(op.getQ()).getDimSize(3)),
       valueWidth(typeOf(op.getV()).getDimSize(3)), f32(b.getF32Type()), factorType(typeOf(op.getQ()).getElementType()),

@@ -71,7 +71,7 @@ struct AttendKernel {
   Value factorOf(const Softmax &all);
 
   /// Whether a query may have no key at all; then all keys have the same probability, 0 where masked scores are -inf.
-  bool mayLackKeys() { return codegen::mayLackKeys(op); }
+  bool mayLackKeys() const { return codegen::mayLackKeys(op); }
   Value probabilityWithoutKeys();
   /// Replaces a stored score by its probability; keys from `end` on have no score. `any`: isAny(all).
   void storeProbability(Value position, Value key, Value end, const Softmax &all, Value factor, Value any);

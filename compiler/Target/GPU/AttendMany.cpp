@@ -298,6 +298,6 @@ void AttendMany::emitRows(int64_t groups) {
 
 } // namespace
 
-void emitAttendMany(GpuBuilder b, AttendOp op, const KernelRequest &request) { AttendMany(std::move(b), op, request).emit(); }
+void emitAttendMany(GpuBuilder b, AttendOp op, const KernelRequest &request) { AttendMany(b, op, request).emit(); }
 
 } // namespace xf::gpu

@@ -172,7 +172,7 @@ void TensorTile::multiply(ArrayRef<Value> rows, ArrayRef<Value> columns, Mutable
   }
 }
 
-SmallVector<Value> TensorTile::inOrder(ArrayRef<Value> sums) {
+SmallVector<Value> TensorTile::inOrder(ArrayRef<Value> sums) const {
   SmallVector<Value> own;
   for (int64_t half = 0; half < halves(); ++half)
     for (int64_t i = 0; i < kPerLane; ++i)
@@ -299,9 +299,9 @@ private:
 } // namespace
 
 std::unique_ptr<AttendFew> makeTensorAttendFew(GpuBuilder b, AttendOp op, const KernelRequest &request, int64_t warps) {
-  return std::make_unique<TensorAttendFew>(std::move(b), op, request, warps);
+  return std::make_unique<TensorAttendFew>(b, op, request, warps);
 }
 
-void emitTensorAttendMany(GpuBuilder b, AttendOp op, const KernelRequest &request) { TensorAttendMany(std::move(b), op, request).emit(); }
+void emitTensorAttendMany(GpuBuilder b, AttendOp op, const KernelRequest &request) { TensorAttendMany(b, op, request).emit(); }
 
 } // namespace xf::gpu

@@ -49,9 +49,9 @@ private:
     Value position, exists, end;
   };
   /// Panels of keys whose reads start before the first one is multiplied: one query is bound by memory, many by registers.
-  int64_t panelsUnderWay() { return halves() == 1 ? kTileKeys / codegen::kLanes : 2; }
+  int64_t panelsUnderWay() const { return halves() == 1 ? kTileKeys / codegen::kLanes : 2; }
   /// Steps of an instruction's depth over the width.
-  int64_t steps() { return llvm::divideCeil(a.width, kDepth); }
+  int64_t steps() const { return llvm::divideCeil(a.width, kDepth); }
   /// The steps whose query words lie in shared memory: many queries of wide heads would take the registers that contexts need.
   int64_t sharedSteps();
   Value sharedQuery(int64_t step) { return b.at(sharedQueries, step * kAttendThreads * kQueryWords, word); }
@@ -62,7 +62,7 @@ private:
   /// Adds the products of `rows` with two instructions' columns, whose words `columns` has in the order of k.
   void multiply(llvm::ArrayRef<Value> rows, llvm::ArrayRef<Value> columns, llvm::MutableArrayRef<Value> sums);
   /// The lane's four columns of these sums in each half, in ascending order.
-  llvm::SmallVector<Value> inOrder(llvm::ArrayRef<Value> sums);
+  llvm::SmallVector<Value> inOrder(llvm::ArrayRef<Value> sums) const;
 
   AttendKernel &a;
   GpuBuilder &b;

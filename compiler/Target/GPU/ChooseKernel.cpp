@@ -33,7 +33,7 @@ static_assert(kFewRows == kTileRows && kTensorThreads == kTensorMany.threads());
 class ChooseBlock {
 public:
   ChooseBlock(GpuBuilder b, ChooseOp op, const KernelRequest &request, int64_t rows, int64_t threads)
-      : b(std::move(b)), op(op), request(request), rows(rows), threads(threads), views(this->b, shapeOf(op, request)), axis(op.getAxis()) {
+      : b(b), op(op), request(request), rows(rows), threads(threads), views(this->b, shapeOf(op, request)), axis(op.getAxis()) {
     auto weight = cast<RankedTensorType>(op.getWeight().getType());
     factor = cast<RankedTensorType>(op.getX().getType()).getElementType();
     columns = weight.getDimSize(0);
@@ -83,7 +83,7 @@ private:
 class PlainChoose : public ChooseBlock {
 public:
   PlainChoose(GpuBuilder b, ChooseOp op, const KernelRequest &request, const TileShape &shape)
-      : ChooseBlock(std::move(b), op, request, shape.rows, shape.threads()), shape(shape) {}
+      : ChooseBlock(b, op, request, shape.rows, shape.threads()), shape(shape) {}
 
 private:
   void multiply() override;
@@ -95,7 +95,7 @@ private:
 class TensorChoose : public ChooseBlock {
 public:
   TensorChoose(GpuBuilder b, ChooseOp op, const KernelRequest &request, bool isMany)
-      : ChooseBlock(std::move(b), op, request, isMany ? kTensorMany.rows : kFewRows, kTensorThreads), isMany(isMany) {}
+      : ChooseBlock(b, op, request, isMany ? kTensorMany.rows : kFewRows, kTensorThreads), isMany(isMany) {}
 
 private:
   void multiply() override;

@@ -33,7 +33,7 @@ static_assert(kMaxX % (kPartLines * kWordDepth) == 0 && kStages * kPartBytes + k
 class FewRows {
 public:
   FewRows(GpuBuilder builder, ContractOp op, const KernelRequest &request)
-      : b(std::move(builder)), epilogue(b, op, request), f32(b.getF32Type()), rows(b.size(request.resultView(), 0)) {
+      : b(builder), epilogue(b, op, request), f32(b.getF32Type()), rows(b.size(request.resultView(), 0)) {
     auto weight = cast<RankedTensorType>(op.getWeight().getType());
     columns = weight.getDimSize(0);
     depth = weight.getDimSize(1);
@@ -172,8 +172,6 @@ void FewRows::emit(const Prologue *prologue) {
 
 } // namespace
 
-void emitFewRows(GpuBuilder b, ContractOp op, const KernelRequest &request, const Prologue *prologue) {
-  FewRows(std::move(b), op, request).emit(prologue);
-}
+void emitFewRows(GpuBuilder b, ContractOp op, const KernelRequest &request, const Prologue *prologue) { FewRows(b, op, request).emit(prologue); }
 
 } // namespace xf::gpu

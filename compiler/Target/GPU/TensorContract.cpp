@@ -14,7 +14,7 @@ namespace {
 
 class TensorContract {
 public:
-  TensorContract(GpuBuilder builder, ContractOp op, const KernelRequest &request) : b(std::move(builder)), epilogue(b, op, request) {
+  TensorContract(GpuBuilder builder, ContractOp op, const KernelRequest &request) : b(builder), epilogue(b, op, request) {
     auto weight = cast<RankedTensorType>(op.getWeight().getType());
     operands = {
         weight.getElementType(), weight.getDimSize(0), weight.getDimSize(1), b.data(0), b.stride(0, 0), b.size(request.resultView(), 0), b.data(1)};

@@ -113,7 +113,8 @@ std::string with_marked(std::string_view ptx) {
 // Sessions have waited for the GPU before they let go of it.
 class cuda_program final : public device::program {
 public:
-  cuda_program(std::shared_ptr<const primary_context> gpu, const char *name, std::string text, const std::vector<std::string> &names, uint64_t bytes)
+  cuda_program(std::shared_ptr<const primary_context> gpu, const char *name, const std::string &text, const std::vector<std::string> &names,
+               uint64_t bytes)
       : gpu_(std::move(gpu)) {
     try {
       load(text, names);
