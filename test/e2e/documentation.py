@@ -181,10 +181,10 @@ def compile_predictor(name, rows, labels="", **settings):
                   "--source-vocab", WORK / "words", *(["--target-vocab", WORK / "labels"] if labels else []))
 
 
-# The folders that pages mention. The scripts that install and build do nothing here.
+# The folders that pages mention. The scripts for a whole checkout do nothing here.
 for folder in ("test/models", "tools"):
     shutil.copytree(SOURCE / folder, ROOT / folder)
-for script in ("build", "sanitize", "setup", "test"):
+for script in ("build", "format", "sanitize", "setup", "test", "tidy"):
     (ROOT / "tools" / f"{script}.sh").write_text("#!/bin/sh\n")
 for link, to in (("xfc/build/bin", BIN), ("prefix/include", SOURCE / "runtime/include"),
                  ("prefix/lib/libxf-runtime.so", BIN.parent / "lib/libxf-runtime.so"),
