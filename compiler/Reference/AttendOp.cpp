@@ -154,21 +154,24 @@ llvm::Error Machine<T>::exec(mlir::xf::AttendOp op) {
     for (int l = 0; l < lanes; ++l)
       scores[first + l] = frame.intResult(0)[l] ? scores[first + l] : fill;
   };
+  auto changeScores = [&](int64_t b, int64_t h, int64_t i) -> llvm::Error {
+    int64_t keys = scores.size();
+    if (score)
+      if (llvm::Error error = runPositions(*score, b, h, i, keys, &scores, setScore))
+        return error;
+    if (bias)
+      if (llvm::Error error = runPositions(*bias, b, h, i, keys, nullptr, addBias))
+        return error;
+    return mask ? runPositions(*mask, b, h, i, keys, nullptr, hide) : llvm::Error::success();
+  };
   for (int64_t b = 0; b < k.shape[0]; ++b) {
     int64_t queries = spans ? spans->ints[2 * b + 1] : q.shape[2], keys = spans ? queries : k.shape[2];
     scores.resize(keys);
     for (int64_t h = 0; h < q.shape[1]; ++h)
       for (int64_t i = 0; i < queries; ++i) {
         query.score(b, h, i, scores);
-        if (score)
-          if (llvm::Error error = runPositions(*score, b, h, i, keys, &scores, setScore))
-            return error;
-        if (bias)
-          if (llvm::Error error = runPositions(*bias, b, h, i, keys, nullptr, addBias))
-            return error;
-        if (mask)
-          if (llvm::Error error = runPositions(*mask, b, h, i, keys, nullptr, hide))
-            return error;
+        if (llvm::Error error = changeScores(b, h, i))
+          return error;
         query.attend(b, h, i, scores, **output);
         if (probabilities)
           std::copy(scores.begin(), scores.end(), probabilities->floats.begin() + query.rowOf(b, h, i) * keys);

@@ -6,13 +6,36 @@
 
 namespace xf::rt {
 
+namespace {
+
+[[noreturn]] void refuse(const char *what, long long value, long long low, long long high, status above = status::invalid_argument) {
+  fail(value > high ? above : status::invalid_argument, "%s must be between %lld and %lld, not %lld", what, low, high, value);
+}
+
+void check_sampling(const sampling &sample) {
+  if (!(sample.temperature >= 0.01 && sample.temperature <= 100.0))
+    fail(status::invalid_argument, "the temperature must be between 0.01 and 100, not %g", sample.temperature);
+  if (sample.top_k < 0)
+    fail(status::invalid_argument, "the number of tokens to draw from must not be negative, as %d is", sample.top_k);
+  if (!(sample.top_p > 0.0 && sample.top_p <= 1.0))
+    fail(status::invalid_argument, "the share of probability to draw from must be above 0 and at most 1, not %g", sample.top_p);
+  if (!(sample.min_p >= 0.0 && sample.min_p <= 1.0))
+    fail(status::invalid_argument, "how probable a drawn token is at least, of the likeliest, must be between 0 and 1, not %g", sample.min_p);
+}
+
+} // namespace
+
 void search_check::options(const search_options &o) const {
-  const source_layout &source = layout_.source;
-  if (source.min_batch > 1)
-    fail(status::unsupported, "the model needs %lld sentences at once: it cannot be searched", static_cast<long long>(source.min_batch));
-  auto refuse = [](const char *what, long long value, long long low, long long high, status above = status::invalid_argument) {
-    fail(value > high ? above : status::invalid_argument, "%s must be between %lld and %lld, not %lld", what, low, high, value);
-  };
+  if (layout_.source.min_batch > 1)
+    fail(status::unsupported, "the model needs %lld sentences at once: it cannot be searched", static_cast<long long>(layout_.source.min_batch));
+  sizes(o);
+  choice(o);
+  if (o.samples)
+    check_sampling(o.sample);
+  combination(o);
+}
+
+void search_check::sizes(const search_options &o) const {
   if (o.beam < 1 || o.beam > layout_.beam)
     refuse(o.alternatives ? "the number of alternatives (at most the model's beams)" : "the number of beams", o.beam, 1, layout_.beam, status::limit);
   if (o.best < 1 || o.best > o.beam)
@@ -28,7 +51,10 @@ void search_check::options(const search_options &o) const {
   // Beyond these, powers of lengths may overflow.
   if (!(o.length_penalty >= -20.0 && o.length_penalty <= 20.0))
     fail(status::invalid_argument, "the length penalty must be between -20 and 20, not %g", o.length_penalty);
-  if (o.allowed && (source.tokens < 0 || o.allowed->target() != layout_.step.vocabulary))
+}
+
+void search_check::choice(const search_options &o) const {
+  if (o.allowed && (layout_.source.tokens < 0 || o.allowed->target() != layout_.step.vocabulary))
     fail(status::invalid_argument, "the shortlist is for another model");
   for (int32_t token : o.suppress)
     if (token < 0 || token >= layout_.step.vocabulary)
@@ -40,26 +66,21 @@ void search_check::options(const search_options &o) const {
     fail(status::invalid_argument, "the number of tokens that are not to be repeated must not be negative, as %d is", o.no_repeat_ngram);
   if (!(o.repetition_penalty >= 0.01 && o.repetition_penalty <= 100.0))
     fail(status::invalid_argument, "the repetition penalty must be between 0.01 and 100, not %g", o.repetition_penalty);
-  if (o.samples && !(o.sample.temperature >= 0.01 && o.sample.temperature <= 100.0))
-    fail(status::invalid_argument, "the temperature must be between 0.01 and 100, not %g", o.sample.temperature);
-  if (o.samples && o.sample.top_k < 0)
-    fail(status::invalid_argument, "the number of tokens to draw from must not be negative, as %d is", o.sample.top_k);
-  if (o.samples && !(o.sample.top_p > 0.0 && o.sample.top_p <= 1.0))
-    fail(status::invalid_argument, "the share of probability to draw from must be above 0 and at most 1, not %g", o.sample.top_p);
-  if (o.samples && !(o.sample.min_p >= 0.0 && o.sample.min_p <= 1.0))
-    fail(status::invalid_argument, "how probable a drawn token is at least, of the likeliest, must be between 0 and 1, not %g", o.sample.min_p);
+  if (!(o.coverage_penalty >= 0.0 && o.coverage_penalty <= 100.0))
+    fail(status::invalid_argument, "the coverage penalty must be between 0 and 100, not %g", o.coverage_penalty);
+}
+
+void search_check::combination(const search_options &o) const {
   if (o.on_token && o.beam > 1)
     fail(status::invalid_argument, "tokens are told as they are chosen with one beam, not with %d", o.beam);
-  if (o.has_prefixes() && !source.exists())
+  if (o.has_prefixes() && !layout_.source.exists())
     fail(status::invalid_argument, "the model continues prompts: what results begin with belongs there");
-  if (o.prefix_counts && !source.exists())
+  if (o.prefix_counts && !layout_.source.exists())
     fail(status::invalid_argument, "the model continues prompts, which no length counts");
   if (o.aligns() && !layout_.align.entry)
     fail(status::unsupported, "the model does not say how its results are aligned with their source: its 'generate' has no 'align'");
   if (o.aligns() && layout_.align.min_size > 1)
     fail(status::unsupported, "the entry that aligns results needs %lld of them, or of their tokens", static_cast<long long>(layout_.align.min_size));
-  if (!(o.coverage_penalty >= 0.0 && o.coverage_penalty <= 100.0))
-    fail(status::invalid_argument, "the coverage penalty must be between 0 and 100, not %g", o.coverage_penalty);
   if (o.alternatives && (o.samples || o.has_targets()))
     fail(status::invalid_argument, "alternatives are searched for, neither drawn nor given");
   if (o.alternatives && layout_.beam == 1)

@@ -25,6 +25,9 @@ public:
   const char *given(const search_options &o, int64_t sentence, std::span<const int32_t> given);
 
 private:
+  void sizes(const search_options &o) const;       // beams, results, batch, lengths
+  void choice(const search_options &o) const;      // what may be chosen, and what it is worth
+  void combination(const search_options &o) const; // what the model lacks, and what excludes each other
   const char *target(std::span<const int32_t> target, int64_t read);
 
   const xf_abi_generate &g_;

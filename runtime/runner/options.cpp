@@ -136,12 +136,67 @@ static void check_predicts(const model &m, const char *option) {
     fail(status::invalid_argument, "--n-best: this model predicts a label for each token, not one for a line");
 }
 
+namespace {
+
+// Of the options that were given, those that others need or exclude.
+struct given_options {
+  bool beam = false;
+  const char *for_samples = nullptr; // one that needs --sample
+  const char *not_scored = nullptr;  // one that --score has no use for
+  const char *counted = nullptr;     // one that says how many results there are
+
+  void add(const option &given) {
+    std::string_view name = given.name;
+    beam |= name == "--beam";
+    if (given.for_search && !decides_scores(name))
+      not_scored = given.name;
+    if (name == "--beam" || name == "--n-best")
+      counted = given.name;
+    if (name == "--temperature" || name == "--top-k" || name == "--top-p" || name == "--min-p" || name == "--seed")
+      for_samples = given.name;
+  }
+};
+
+const option &find_option(const std::vector<option> &options, std::string_view name, const char *word) {
+  auto found = std::find_if(options.begin(), options.end(), [&](const option &candidate) { return name == candidate.name; });
+  if (found == options.end())
+    fail(status::invalid_argument, "unknown option %s (--help lists all)", word);
+  return *found;
+}
+
+void check_combination(const given_options &given, const model &m, const run_options &o) {
+  if (given.for_samples && !o.search.samples)
+    fail(status::invalid_argument, "%s: it needs --sample", given.for_samples);
+  if (!o.prefix.empty() && o.search.line_prefixes)
+    fail(status::invalid_argument, "a prefix for all lines, or one on each: --prefix and --prefixes exclude each other");
+  if (o.search.aligns() && m.header().generate.align < 0)
+    fail(status::invalid_argument, "--alignments, --coverage-penalty: this model does not say how its results are aligned with their source");
+  if (const char *problem = o.shortlist.empty() ? nullptr : refuses_shortlists(m))
+    fail(status::invalid_argument, "--shortlist: the model cannot be searched with one: %s", problem);
+  if (o.search.line_targets && given.not_scored)
+    fail(status::invalid_argument, "--score prints the scores of what stands behind the lines' tabs, alone: not with %s", given.not_scored);
+  if (o.search.alternatives && given.counted)
+    fail(status::invalid_argument, "--alternatives says how many results there are: not with %s", given.counted);
+  if (o.search.truncates_lines && takes_prompts(m.header().generate))
+    fail(status::invalid_argument, "--truncate: this model goes on from its lines' ends, which would be cut");
+  if (o.predicts && o.search.best > 1) {
+    arena_plan plan;
+    if (int64_t labels = predict_layout(m, plan).width; o.search.best > labels)
+      fail(status::limit, "--n-best: the number of labels must be between 1 and %lld, not %d", static_cast<long long>(labels), o.search.best);
+  }
+  int32_t beam = given.beam ? o.search.beam : o.search.best;
+  if (o.stream && (o.json || o.numbered || beam > 1 || o.search.alignments))
+    fail(status::invalid_argument,
+         "--stream shows one result as it comes: not with --beam, --n-best, --alternatives, --scores, --alignments or --json");
+}
+
+} // namespace
+
 void parse_options(int argc, char **argv, const model &m, run_options &o) {
   std::vector<option> options = table(o);
   o.predicts = !m.header().generate.present;
-  bool only_files = false, has_file = false, beam_given = false;
-  const char *for_samples = nullptr; // an option that needs --sample
-  const char *not_scored = nullptr, *counted = nullptr; // one that --score has no use for; one that says how many results there are
+  bool only_files = false, has_file = false;
+  given_options given;
   for (int i = 1; i < argc; ++i) {
     std::string_view word = argv[i];
     if (only_files || word == "-" || word.empty() || word[0] != '-') {
@@ -158,59 +213,26 @@ void parse_options(int argc, char **argv, const model &m, run_options &o) {
     if (word == "-h")
       word = "--help";
     size_t equals = word.find('=');
-    std::string_view name = word.substr(0, equals);
-    const option *found = nullptr;
-    for (const option &candidate : options)
-      if (name == candidate.name)
-        found = &candidate;
-    if (!found)
-      fail(status::invalid_argument, "unknown option %s (--help lists all)", argv[i]);
-    if (found->for_search && o.predicts)
-      check_predicts(m, found->name);
+    const option &found = find_option(options, word.substr(0, equals), argv[i]);
+    if (found.for_search && o.predicts)
+      check_predicts(m, found.name);
     std::string_view value;
-    if (found->takes_value) {
+    if (found.takes_value) {
       if (equals != std::string_view::npos)
         value = word.substr(equals + 1);
       else if (i + 1 < argc)
         value = argv[++i];
       else
-        fail(status::invalid_argument, "%s needs a value", found->name);
+        fail(status::invalid_argument, "%s needs a value", found.name);
     } else if (equals != std::string_view::npos) {
-      fail(status::invalid_argument, "%s takes no value", found->name);
+      fail(status::invalid_argument, "%s takes no value", found.name);
     }
-    found->apply(value);
-    beam_given |= name == "--beam";
-    if (found->for_search && !decides_scores(name))
-      not_scored = found->name;
-    if (name == "--beam" || name == "--n-best")
-      counted = found->name;
-    if (name == "--temperature" || name == "--top-k" || name == "--top-p" || name == "--min-p" || name == "--seed")
-      for_samples = found->name;
+    found.apply(value);
+    given.add(found);
   }
-  if (for_samples && !o.search.samples)
-    fail(status::invalid_argument, "%s: it needs --sample", for_samples);
-  if (!o.prefix.empty() && o.search.line_prefixes)
-    fail(status::invalid_argument, "a prefix for all lines, or one on each: --prefix and --prefixes exclude each other");
-  if (o.search.aligns() && m.header().generate.align < 0)
-    fail(status::invalid_argument, "--alignments, --coverage-penalty: this model does not say how its results are aligned with their source");
-  if (const char *problem = o.shortlist.empty() ? nullptr : refuses_shortlists(m))
-    fail(status::invalid_argument, "--shortlist: the model cannot be searched with one: %s", problem);
-  if (o.search.line_targets && not_scored)
-    fail(status::invalid_argument, "--score prints the scores of what stands behind the lines' tabs, alone: not with %s", not_scored);
-  if (o.search.alternatives && counted)
-    fail(status::invalid_argument, "--alternatives says how many results there are: not with %s", counted);
-  if (o.search.truncates_lines && takes_prompts(m.header().generate))
-    fail(status::invalid_argument, "--truncate: this model goes on from its lines' ends, which would be cut");
-  if (o.predicts && o.search.best > 1) {
-    arena_plan plan;
-    if (int64_t labels = predict_layout(m, plan).width; o.search.best > labels)
-      fail(status::limit, "--n-best: the number of labels must be between 1 and %lld, not %d", static_cast<long long>(labels), o.search.best);
-  }
-  if (!beam_given)
+  check_combination(given, m, o);
+  if (!given.beam)
     o.search.beam = o.search.best;
-  if (o.stream && (o.json || o.numbered || o.search.beam > 1 || o.search.alignments))
-    fail(status::invalid_argument,
-         "--stream shows one result as it comes: not with --beam, --n-best, --alternatives, --scores, --alignments or --json");
   o.search.suppress = o.suppress;
   o.search.ends = o.ends;
   o.search.scores = o.numbered || o.json;
