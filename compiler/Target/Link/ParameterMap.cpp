@@ -86,55 +86,65 @@ SmallVector<xf_abi_segment> chooseSegments(const Stored &stored, uint64_t rows) 
   return covers(exact, rows) || isAmbiguous ? exact : stored.segments;
 }
 
+/// By the keys of parameters.
+using StoredParts = llvm::StringMap<Stored>;
+
+void addParameter(ParameterOp parameter, const Placement &placement, StoredParts &parts) {
+  auto rows = uint64_t(rowCount(parameter.getTensorType())), offset = uint64_t(placement.offset);
+  forEachIndices(parameter, [&](ArrayRef<int64_t> indices) {
+    parts[key(parameter.getSymName(), indices)].segments.push_back({0, rows, offset, 0, XF_ABI_PLAIN, XF_ABI_F32, 0});
+    offset += placement.stride;
+  });
+}
+
+/// A screen stores nothing of its parameter, which stands elsewhere in full.
+bool isScreen(WeightOp weight) {
+  Type element = weight.getTensorType().getElementType();
+  return (element.isInteger(8) && !weight.getScales()) || element.isInteger(16);
+}
+
+/// `scales`: of a quantised weight.
+void addWeight(WeightOp weight, const Placement &placement, const Placement &scales, StoredParts &parts) {
+  SmallVector<Piece> pieces;
+  findPieces(weight.getBody().front().getTerminator()->getOperand(0), pieces);
+  bool isPacked = weight.getLayout() == Layout::panels;
+  if (!isPacked)
+    llvm::erase_if(pieces, [](const Piece &piece) { return piece.isTransposed; });
+  llvm::SmallDenseSet<Operation *> copied;
+  for (Piece piece : pieces)
+    copied.insert(piece.param);
+  // Scales and sums of a quantised matrix say nothing that its elements do not.
+  bool isBesideElements = false;
+  weight.walk([&](QuantizeOp quantize) { isBesideElements |= quantize->getResult(0).use_empty(); });
+  uint32_t dtype = dtypeOf(weight.getTensorType().getElementType());
+  for (int64_t layer = 0; layer < placement.layers; ++layer) {
+    auto partsOf = [&](ParamOp param) -> Stored & {
+      return parts[key(param.getName(), llvm::map_to_vector(param.getIndices(), [&](Value index) { return indexAt(index, layer); }))];
+    };
+    weight.walk([&](ParamOp param) {
+      if (!copied.contains(param) && !isBesideElements)
+        partsOf(param).isReadOtherwise = true;
+    });
+    for (Piece piece : pieces) {
+      uint32_t packing = piece.isTransposed ? XF_ABI_COLUMN_PANELS : isPacked ? XF_ABI_PANELS : XF_ABI_PLAIN;
+      int64_t rows = piece.isTransposed ? rowCount(cast<RankedTensorType>(piece.param.getType())) : piece.rows;
+      partsOf(piece.param)
+          .segments.push_back({uint64_t(piece.row), uint64_t(rows), uint64_t(placement.offset + placement.stride * layer), uint64_t(piece.at),
+                               packing, dtype, uint64_t(scales.offset + scales.stride * layer)});
+    }
+  }
+}
+
 } // namespace
 
 std::vector<StoredParameter> mapParameters(ModuleOp module, const DataLayout &layout, int64_t &bytes) {
-  llvm::StringMap<Stored> parameters;
+  StoredParts parts;
   for (auto &[op, placement] : layout.weights) {
-    if (auto parameter = dyn_cast<ParameterOp>(op)) {
-      int64_t index = 0;
-      forEachIndices(parameter, [&](ArrayRef<int64_t> indices) {
-        parameters[key(parameter.getSymName(), indices)].segments.push_back({0, uint64_t(rowCount(parameter.getTensorType())),
-                                                                             uint64_t(placement.offset + placement.stride * index++), 0, XF_ABI_PLAIN,
-                                                                             XF_ABI_F32, 0});
-      });
-      continue;
-    }
-    auto weight = cast<WeightOp>(op);
-    Type element = weight.getTensorType().getElementType();
-    if ((element.isInteger(8) && !weight.getScales()) || element.isInteger(16))
-      continue; // a screen, whose parameter stands elsewhere in full
-    SmallVector<Piece> pieces;
-    findPieces(weight.getBody().front().getTerminator()->getOperand(0), pieces);
-    bool isPacked = weight.getLayout() == Layout::panels;
-    if (!isPacked)
-      llvm::erase_if(pieces, [](const Piece &piece) { return piece.isTransposed; });
-    uint32_t dtype = dtypeOf(element);
-    Placement scales;
-    if (weight.getScales())
-      scales = layout.weights.find(module.lookupSymbol(weight.getScalesAttr()))->second;
-    llvm::SmallDenseSet<Operation *> copied;
-    for (Piece piece : pieces)
-      copied.insert(piece.param);
-    auto keyAt = [](ParamOp param, int64_t layer) {
-      return key(param.getName(), llvm::map_to_vector(param.getIndices(), [&](Value index) { return indexAt(index, layer); }));
-    };
-    // Scales and sums of a quantised matrix say nothing that its elements do not.
-    bool isBesideElements = false;
-    weight.walk([&](QuantizeOp quantize) { isBesideElements |= quantize->getResult(0).use_empty(); });
-    for (int64_t layer = 0; layer < placement.layers; ++layer) {
-      weight.walk([&](ParamOp param) {
-        if (!copied.contains(param) && !isBesideElements)
-          parameters[keyAt(param, layer)].isReadOtherwise = true;
-      });
-      for (Piece piece : pieces) {
-        uint32_t packing = piece.isTransposed ? XF_ABI_COLUMN_PANELS : isPacked ? XF_ABI_PANELS : XF_ABI_PLAIN;
-        int64_t rows = piece.isTransposed ? rowCount(cast<RankedTensorType>(piece.param.getType())) : piece.rows;
-        parameters[keyAt(piece.param, layer)].segments.push_back({uint64_t(piece.row), uint64_t(rows),
-                                                                  uint64_t(placement.offset + placement.stride * layer), uint64_t(piece.at), packing,
-                                                                  dtype, uint64_t(scales.offset + scales.stride * layer)});
-      }
-    }
+    if (auto parameter = dyn_cast<ParameterOp>(op))
+      addParameter(parameter, placement, parts);
+    else if (auto weight = cast<WeightOp>(op); !isScreen(weight))
+      addWeight(weight, placement, weight.getScales() ? layout.weights.find(module.lookupSymbol(weight.getScalesAttr()))->second : Placement(),
+                parts);
   }
   bytes = layout.weightBytes;
   std::vector<StoredParameter> stored;
@@ -144,7 +154,7 @@ std::vector<StoredParameter> mapParameters(ModuleOp module, const DataLayout &la
     forEachIndices(parameter, [&](ArrayRef<int64_t> indices) {
       StoredParameter entry{parameter, SmallVector<int64_t>(indices), expandPath(parameter, indices), {}, std::nullopt};
       auto type = parameter.getTensorType();
-      entry.segments = chooseSegments(parameters[key(parameter.getSymName(), indices)], rowCount(type));
+      entry.segments = chooseSegments(parts[key(parameter.getSymName(), indices)], rowCount(type));
       if (!covers(entry.segments, rowCount(type))) {
         entry.raw = bytes;
         entry.segments = {{0, uint64_t(rowCount(type)), uint64_t(bytes), 0, XF_ABI_PLAIN, XF_ABI_F32, 0}};
