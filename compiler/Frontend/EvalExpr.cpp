@@ -80,7 +80,7 @@ Value Evaluator::evalUncounted(const Expr &expr, const ScopePtr &scope) {
     auto found = lookup(scope.get(), expr.text);
     if (!found)
       return poison(expr.loc, "'" + expr.text + "' is not defined");
-    return autoApply(std::move(found->value), expr.loc);
+    return autoApply(found->value, expr.loc);
   }
   case ExprKind::Unary:
     return unary(expr.text, eval(*expr.operands[0], scope), expr.loc);
@@ -146,7 +146,7 @@ Value Evaluator::evalMember(const Expr &expr, const ScopePtr &scope) {
     inside.self = *self;
     auto found = lookup(&inside, expr.text);
     if (found && found->loc.isValid())
-      return autoApply(std::move(found->value), expr.loc);
+      return autoApply(found->value, expr.loc);
     error(expr.loc, "block '" + self->instance->block->name + "' has no member '" + expr.text + "'");
     note(self->instance->block->loc, "'" + self->instance->block->name + "' is declared here");
     return Poison{};
