@@ -184,8 +184,7 @@ void check_combination(const given_options &given, const model &m, const run_opt
     if (int64_t labels = predict_layout(m, plan).width; o.search.best > labels)
       fail(status::limit, "--n-best: the number of labels must be between 1 and %lld, not %d", static_cast<long long>(labels), o.search.best);
   }
-  int32_t beam = given.beam ? o.search.beam : o.search.best;
-  if (o.stream && (o.json || o.numbered || beam > 1 || o.search.alignments))
+  if (o.stream && (o.json || o.numbered || o.search.beam > 1 || o.search.alignments))
     fail(status::invalid_argument,
          "--stream shows one result as it comes: not with --beam, --n-best, --alternatives, --scores, --alignments or --json");
 }
@@ -230,9 +229,9 @@ void parse_options(int argc, char **argv, const model &m, run_options &o) {
     found.apply(value);
     given.add(found);
   }
-  check_combination(given, m, o);
   if (!given.beam)
     o.search.beam = o.search.best;
+  check_combination(given, m, o);
   o.search.suppress = o.suppress;
   o.search.ends = o.ends;
   o.search.scores = o.numbered || o.json;
