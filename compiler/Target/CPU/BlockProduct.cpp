@@ -4,6 +4,7 @@
 #include "compiler/Target/CPU/Kernels.h"
 #include "compiler/Target/CPU/MicroKernel.h"
 #include "compiler/Target/CPU/SharedFunction.h"
+#include "compiler/Target/CPU/SplitBytes.h"
 #include "compiler/Target/VectorMath.h"
 
 #include "llvm/ADT/bit.h"
@@ -23,6 +24,7 @@ static Type panelElement(Builder &b, Factor factor) {
     return b.getF32Type();
   case Factor::bf16:
   case Factor::i16:
+  case Factor::i8_split:
     return b.getI16Type();
   case Factor::i8:
   case Factor::i8_weights:
@@ -35,14 +37,18 @@ namespace {
 class BlockProduct {
 public:
   BlockProduct(CodeBuilder &b, const ProductOperands &operands, const PanelKind &kind)
-      : b(b), operands(operands), kind(kind), element(panelElement(b, kind.factor)), group(mlir::xf::panelGroup(element)),
+      : b(b), operands(operands), kind(kind), element(panelElement(b, kind.factor)),
+        group(kind.factor == Factor::i8_split ? SplitBytes::kGroup : mlir::xf::panelGroup(element)),
         tileRows(largestTile(b.isa(), kind.factor).rows) {}
 
   void emit() {
+    auto asTheyAre = [&] { dispatch({operands.a, operands.lda, operands.step, operands.depth, b.i64(0), operands.accumulates}); };
     if (widensRows(b.isa(), kind.factor))
       widened();
+    else if (splitsBytes(b.isa(), kind.factor))
+      b.ifElse(b.less(b.i64(tileRows), operands.rows), [&] { split(); }, asTheyAre);
     else
-      dispatch({operands.a, operands.lda, operands.step, operands.depth, b.i64(0), operands.accumulates});
+      asTheyAre();
   }
 
 private:
@@ -74,6 +80,41 @@ private:
       Value source = b.at(operands.a, b.add(b.mul(operands.lda, row), from), element), target = b.at(buffer, b.mul(row, stride), f32);
       forChunks(b, length, [&](Value offset, Value lanes) {
         b.storeVector(widenFromBF16(b, b.loadVector(element, b.at(source, offset, element), lanes)), b.at(target, offset, f32));
+      });
+    });
+  }
+
+  /// Part by part, splits the rows' bytes, then each panel's, and multiplies them tile by tile.
+  void split() {
+    assert(kind.pitch == 1);
+    SplitBytes bytes(kWideGroups);
+    Value rows = b.stack(bytes.element(b), blockRows(b.isa(), kind.factor) * bytes.rowStride()),
+          panel = b.stack(bytes.element(b), bytes.panelElements());
+    Value elements = b.add(b.mul(operands.depth, group), kind.tail), groups = b.add(operands.depth, kind.tail ? 1 : 0);
+    Value tiles = b.ceilDiv(operands.rows, tileRows), aheadStep = b.div(b.sub(b.add(operands.aheadStep, tiles), 1), tiles);
+    // Without any groups the sums are zeros.
+    b.loop(b.i64(0), b.max(groups, b.i64(1)), kWideGroups, [&](Value first) {
+      Value count = b.min(b.i64(kWideGroups), b.sub(groups, first)), from = b.mul(first, group);
+      Value length = b.min(b.mul(count, group), b.sub(elements, from));
+      b.loop(b.i64(0), operands.rows, 1, [&](Value row) {
+        Value source = b.at(operands.a, b.add(b.mul(operands.lda, row), from), element);
+        bytes.splitRow(b, source, length, count, b.at(rows, b.mul(row, bytes.rowStride()), bytes.element(b)));
+      });
+      b.loop(b.i64(0), operands.panels, 1, [&](Value i) {
+        bytes.splitPanel(b, b.at(operands.b, b.add(b.mul(operands.panelStride, i), b.mul(from, kLanes)), element), count, panel);
+        Value ahead = b.at(operands.ahead, b.add(b.mul(operands.aheadPanel, i), b.mul(operands.aheadStep, first)), element);
+        b.loop(b.i64(0), tiles, 1, [&](Value tile) {
+          auto [begin, end] = b.part(operands.rows, tile, tiles);
+          ProductOperands ofTile{};
+          ofTile.rows = b.sub(end, begin), ofTile.panels = b.i64(1), ofTile.depth = count;
+          ofTile.a = b.at(rows, b.mul(begin, bytes.rowStride()), bytes.element(b)), ofTile.lda = b.i64(bytes.rowStride());
+          ofTile.b = panel, ofTile.panelStride = b.i64(0);
+          ofTile.c = b.at(operands.c, b.add(b.mul(operands.ldc, begin), b.mul(i, kLanes)), b.getI32Type()), ofTile.ldc = operands.ldc;
+          ofTile.ahead = b.at(ahead, b.mul(b.mul(aheadStep, count), tile), element);
+          ofTile.aheadPanel = b.i64(0), ofTile.aheadStep = aheadStep;
+          ofTile.accumulates = b.create<arith::OrIOp>(operands.accumulates, b.less(b.i64(0), first));
+          callBlockProduct(b, ofTile, {.factor = Factor::i8_split});
+        });
       });
     });
   }
@@ -139,10 +180,10 @@ WeightPanels::WeightPanels(Type rowType, RankedTensorType matrix) : type(matrix.
   panelElements = depth * group * kLanes;
 }
 
-int64_t largestTileRows(Operation *op, Factor factor) {
+int64_t largestBlockRows(Operation *op, Factor factor) {
   int64_t rows = 0;
   for (Isa isa : kernelIsas(op))
-    rows = std::max(rows, largestTile(isa, factor).rows);
+    rows = std::max(rows, blockRows(isa, factor));
   return rows;
 }
 

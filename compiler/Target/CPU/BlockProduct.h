@@ -28,8 +28,8 @@ struct WeightPanels {
   PanelKind kind(bool streams) const { return {.factor = factor, .tail = tail, .streams = streams}; }
 };
 
-/// Rows of the largest tile of `factor` that any kernel of `op` uses.
-int64_t largestTileRows(mlir::Operation *op, Factor factor);
+/// The most rows of `factor` that any kernel of `op` multiplies at once.
+int64_t largestBlockRows(mlir::Operation *op, Factor factor);
 
 /// Panels that are needed next, to be prefetched meanwhile; they have as many lines as those that are multiplied.
 struct PanelsAhead {

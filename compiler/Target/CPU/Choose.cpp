@@ -20,9 +20,9 @@ namespace xf::cpu {
 int64_t chooseScratchBytes(ChooseOp op) {
   int64_t bytes = ChooseAll::scratchBytes(op), bytesOfRow = ChooseOp::kBlock * 4;
   if (!op.getScreen().empty())
-    bytes = std::max(bytes, largestTileRows(op, Factor::i8) * bytesOfRow);
+    bytes = std::max(bytes, largestBlockRows(op, Factor::i8) * bytesOfRow);
   if (!op.getWords().empty())
-    bytes = std::max(bytes, largestTileRows(op, Factor::i16) * bytesOfRow);
+    bytes = std::max(bytes, largestBlockRows(op, Factor::i16) * bytesOfRow);
   return bytes;
 }
 
@@ -43,8 +43,8 @@ static Screens findScreens(ChooseState &state) {
     return ChooseScreen(b, op, factor, firstRow, b.stride(state.keptView, 0));
   };
   Screens screens;
-  // Without VNNI products of bytes take as long as others.
-  if (!op.getScreen().empty() && hasVnni(b.isa()))
+  // Elsewhere products of bytes take as long as others.
+  if (!op.getScreen().empty() && (hasVnni(b.isa()) || splitsBytes(b.isa(), Factor::i8)))
     screens.ofBest.emplace(screen(Factor::i8));
   // Sums of f32 are the same on all instruction sets, and so are products of int16. For bf16, which differs anyway, bytes are enough.
   if (!op.getWords().empty())

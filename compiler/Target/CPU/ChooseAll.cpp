@@ -16,7 +16,7 @@ static constexpr double kNear = 60;
 
 static constexpr int64_t kTogether = 8; // rows whose lanes are reduced at once
 
-static int64_t countTileRows(ChooseOp op) { return llvm::alignTo(largestTileRows(op, WeightPanels(op.getX(), op.getWeight()).factor), kTogether); }
+static int64_t countTileRows(ChooseOp op) { return llvm::alignTo(largestBlockRows(op, WeightPanels(op.getX(), op.getWeight()).factor), kTogether); }
 
 ChooseAll::ChooseAll(const ChooseState &state) : ChooseState(state), tileRows(countTileRows(op)) {}
 

@@ -37,7 +37,7 @@ void ChooseState::forBlocks(llvm::function_ref<void()> body, llvm::function_ref<
 }
 
 void ChooseState::forTiles(const ChooseFactors &factors, llvm::function_ref<void(Value, Value)> body) {
-  Value count = b.sub(rowEnd, rowBegin), turns = b.ceilDiv(count, largestTile(b.isa(), factors.weight.factor).rows);
+  Value count = b.sub(rowEnd, rowBegin), turns = b.ceilDiv(count, blockRows(b.isa(), factors.weight.factor));
   b.loop(b.i64(0), turns, 1, [&](Value turn) {
     auto [begin, end] = b.part(count, turn, turns);
     Value first = b.add(rowBegin, begin), tile = b.sub(end, begin);

@@ -26,7 +26,7 @@ static int64_t panelsOf(int64_t lines) {
   return std::clamp<int64_t>(llvm::bit_floor(maxPanels), 2, kMaxBlockPanels);
 }
 
-ContractBlocking::ContractBlocking(Isa isa, const WeightPanels &weight) : tileRows(largestTile(isa, weight.factor).rows) {
+ContractBlocking::ContractBlocking(Isa isa, const WeightPanels &weight) : tileRows(blockRows(isa, weight.factor)) {
   int64_t group = mlir::xf::panelGroup(weight.type);
   // Long rows with an odd number of elements are not split into parts.
   widens = widensRows(isa, weight.factor) && takesInterleaved(isa, tileRows, Factor::f32) && (weight.tail == 0 || weight.depth * group <= kMaxLines);

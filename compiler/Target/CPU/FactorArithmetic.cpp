@@ -20,6 +20,9 @@ FactorArithmetic::FactorArithmetic(CodeBuilder &b, Factor factor, bool wideRows)
   case Factor::i16:
     element_ = b.getI16Type(), group_ = 2;
     return;
+  case Factor::i8_split:
+    element_ = b.getI16Type(), group_ = 4;
+    return;
   case Factor::i8_weights:
     break;
   }
@@ -48,6 +51,8 @@ FactorArithmetic::Parts FactorArithmetic::loadRow(Value address, int64_t count) 
     Type f32 = b.getF32Type();
     return {b.splat(b.load(f32, address)), b.splat(b.load(f32, b.at(address, 1, f32)))};
   }
+  if (factor == Factor::i8_split)
+    return {b.splat(b.load(word, address)), b.splat(b.load(word, b.at(address, 1, word)))};
   Value words = loadWord(address, count);
   // Broadcast before anything else: what is computed in scalars first would have to be moved to the vector registers.
   Value lanes = b.splat(words);
@@ -77,6 +82,8 @@ Value FactorArithmetic::loadWord(Value address, int64_t count) {
 FactorArithmetic::Parts FactorArithmetic::loadPanel(Value address, int64_t count) {
   if (factor == Factor::f32)
     return {b.loadVector(element_, address)};
+  if (factor == Factor::i8_split)
+    return {b.loadVector(word, address), b.loadVector(word, b.at(address, kLanes, word))};
   Value words = b.loadVector(word, address);
   if (count < group_)
     words = b.create<arith::AndIOp>(words, b.integer(words.getType(), (int64_t{1} << count * element_.getIntOrFloatBitWidth()) - 1));
@@ -103,12 +110,20 @@ Value FactorArithmetic::multiplyAdd(const Parts &row, const Parts &panel, Value 
       name = ("llvm.x86.avx512.vpdp" + Twine(isBytes() ? "bus" : "wss") + "d." + (hasAvx512(b.isa()) ? "512" : "256")).str();
     return callInstruction(name, {{sum, sumType()}, {row[0], element_}, {panel[0], element_}});
   }
+  if (factor == Factor::i8_split)
+    return b.create<arith::AddIOp>(sum, pairProducts(addPairs(row[0], panel[1]), addPairs(row[1], panel[0])));
   for (auto [x, w] : llvm::zip(row, panel))
     sum = sumType() == word ? b.create<arith::AddIOp>(sum, pairProducts(x, w)).getResult() : fusedMultiplyAdd(b, x, w, sum);
   return sum;
 }
 
-/// Of 16 lanes with two 16-bit integers each: the sums of their products.
+/// Of 16 lanes with two 16-bit integers each: their sums.
+Value FactorArithmetic::addPairs(Value x, Value y) {
+  auto shorts = VectorType::get({2 * kLanes}, b.getI16Type());
+  Value sum = b.create<arith::AddIOp>(b.create<vector::BitCastOp>(shorts, x), b.create<vector::BitCastOp>(shorts, y));
+  return b.create<vector::BitCastOp>(x.getType(), sum);
+}
+
 Value FactorArithmetic::pairProducts(Value x, Value w) {
   StringRef name = byRegisters(b.isa(), "llvm.x86.sse2.pmadd.wd", "llvm.x86.avx2.pmadd.wd", "llvm.x86.avx512.pmaddw.d.512");
   return callInstruction(name, {{x, b.getI16Type()}, {w, b.getI16Type()}});

@@ -18,7 +18,7 @@ namespace xf::cpu {
 /// BF16 instructions round in an order of their own, which is the same for all tiles.
 class FactorArithmetic {
 public:
-  /// `factor`: f32, bf16, i8 or i16; `wideRows`: whether rows of bf16 lie as f32 in memory.
+  /// `factor`: any but i8_weights; `wideRows`: whether rows of bf16 lie as f32 in memory.
   FactorArithmetic(CodeBuilder &b, Factor factor, bool wideRows = false);
 
   /// The type of elements of rows and panels in memory.
@@ -26,7 +26,7 @@ public:
   mlir::Type rowElement() const { return wideRows ? mlir::Type(b.getF32Type()) : element_; }
   /// Elements in a word.
   int64_t group() const { return group_; }
-  mlir::Type sumType() const { return isBytes() || factor == Factor::i16 ? word : b.getF32Type(); }
+  mlir::Type sumType() const { return isBytes() || factor == Factor::i8_split || factor == Factor::i16 ? word : b.getF32Type(); }
 
   /// A word as its multiplication needs it: itself, or its even and its odd elements; in all lanes, or a lane each.
   using Parts = llvm::SmallVector<mlir::Value, 2>;
@@ -37,6 +37,8 @@ public:
   Parts loadPanel(mlir::Value address, int64_t count);
   Parts loadPanel(mlir::Value address) { return loadPanel(address, group_); }
   mlir::Value multiplyAdd(const Parts &row, const Parts &panel, mlir::Value sum);
+  /// Of 16 lanes with two 16-bit integers each: the sums of their products.
+  mlir::Value pairProducts(mlir::Value x, mlir::Value w);
 
 private:
   bool isBytes() const { return factor == Factor::i8; }
@@ -44,7 +46,7 @@ private:
   mlir::Value loadWord(mlir::Value address, int64_t count);
   template <typename ShiftRight> Parts widened(mlir::Value words);
   Parts halves(mlir::Value words);
-  mlir::Value pairProducts(mlir::Value x, mlir::Value w);
+  mlir::Value addPairs(mlir::Value x, mlir::Value y);
   mlir::Value callInstruction(llvm::StringRef name, llvm::ArrayRef<std::pair<mlir::Value, mlir::Type>> operands);
 
   CodeBuilder &b;

@@ -32,6 +32,8 @@ public:
     if (kind.tail)
       step(depth, 0, 0, kind.tail);
 
+    if (kind.factor == Factor::i8_split)
+      subtractTerms();
     for (auto [i, sum] : llvm::enumerate(sums))
       b.storeVector(sum, sumAddress(i));
   }
@@ -45,7 +47,11 @@ private:
 
   /// By how much the loop over k is unrolled. Small tiles save jumps and address updates; in large ones these cost
   /// nothing, and unrolling would only tempt LLVM to load rows early and spill them.
-  int64_t unrolling() { return rows * panels < 8 ? 4 : prefetchesRarely(b.isa(), rows, kind) ? 2 : 1; }
+  int64_t unrolling() {
+    if (kind.factor != Factor::i8_split && rows * panels < 8)
+      return 4;
+    return kind.factor == Factor::i8_split || prefetchesRarely(b.isa(), rows, kind) ? 2 : 1;
+  }
 
   /// What the sums begin with: zeros, or if the product goes on, what is stored.
   void firstSums() {
@@ -53,6 +59,19 @@ private:
     SmallVector<Value> zeros(rows * panels, b.create<arith::ConstantOp>(b.getZeroAttr(b.vectorOf(type))));
     auto former = [&](int64_t i) { return b.loadVector(type, sumAddress(i)); };
     sums = b.choose(operands.accumulates, [&] { return llvm::map_to_vector(llvm::seq(rows * panels), former); }, [&] { return zeros; });
+  }
+
+  /// Of split bytes: what stands behind the last groups.
+  void subtractTerms() {
+    Value behind = b.mul(operands.depth, line);
+    for (int64_t i = 0; i < panels; ++i) {
+      Value ofPanel = b.loadVector(factors.sumType(), b.at(panelStart[i], behind, factors.element()));
+      for (int64_t row = 0; row < rows; ++row) {
+        Value &sum = sums[row * panels + i];
+        Value ofRow = b.splat(b.load(factors.sumType(), rowPointers.at(row, 0)));
+        sum = b.create<arith::SubIOp>(sum, b.create<arith::AddIOp>(ofPanel, ofRow));
+      }
+    }
   }
 
   /// The groups from `from` to `to`, `unroll` of them in a pass.
@@ -161,6 +180,8 @@ static StringRef nameOf(Factor factor) {
     return "i8_weights.";
   case Factor::i16:
     return "i16.";
+  case Factor::i8_split:
+    return "i8_split.";
   }
   llvm_unreachable("unknown factor");
 }

@@ -12,8 +12,8 @@ Factor factorOf(mlir::Type x, mlir::Type weight) {
 
 /// Whether `isa` multiplies what the product's loop has in registers in one instruction, or in two for int16 without VNNI.
 static bool isNative(Isa isa, Factor factor) {
-  return factor == Factor::f32 || factor == Factor::i8_weights || factor == Factor::i16 || (factor == Factor::i8 && hasVnni(isa)) ||
-         (factor == Factor::bf16 && isa == Isa::avx512_bf16);
+  return factor == Factor::f32 || factor == Factor::i8_weights || factor == Factor::i16 || factor == Factor::i8_split ||
+         (factor == Factor::i8 && hasVnni(isa)) || (factor == Factor::bf16 && isa == Isa::avx512_bf16);
 }
 
 Isa productIsa(Isa isa, Factor factor) {
@@ -31,10 +31,20 @@ Tile largestTile(Isa isa, Factor factor) {
   if (widensRows(isa, factor) || factor == Factor::i8_weights)
     return byRegisters<Tile>(isa, {2, 1}, {5, 1}, {12, 2});
   // A column and a row take two registers each, each with half of a group.
-  if (!isNative(isa, factor))
+  if (!isNative(isa, factor) || factor == Factor::i8_split)
     return byRegisters<Tile>(isa, {1, 1}, {4, 1}, {10, 2});
   // Sums take 12 of 16 registers (4 or 2 a panel's row), or 24 of 32.
   return byRegisters<Tile>(isa, {3, 1}, {6, 1}, {12, 2});
+}
+
+bool splitsBytes(Isa isa, Factor factor) {
+  // With AVX-512 multiplications and additions share two units: to have more of one and fewer of the other gains nothing.
+  return factor == Factor::i8 && isa == Isa::avx2;
+}
+
+int64_t blockRows(Isa isa, Factor factor) {
+  // Splitting a panel takes half as long as multiplying a tile's four rows by it. Their words are to leave most of the second-level cache to others.
+  return splitsBytes(isa, factor) ? 64 : largestTile(isa, factor).rows;
 }
 
 bool takesInterleaved(Isa isa, int64_t rows, Factor factor) {
@@ -51,7 +61,7 @@ bool prefetchesRarely(Isa isa, int64_t rows, const PanelKind &kind) {
 int64_t prefetchingRows(Isa isa, Factor factor) {
   // Hardware prefetching takes a while to find what several rows read next. With few rows, widening bytes takes as long as memory does.
   if (!hasAvx512(isa))
-    return 4;
+    return factor == Factor::i8_split ? 2 : 4; // a tile of several
   return factor == Factor::i8_weights ? 5 : 2;
 }
 
@@ -72,7 +82,7 @@ bool prefetchesOwnPanels(Isa isa, int64_t rows, const PanelKind &kind) {
 
 int64_t panelsFor(Isa isa, int64_t rows, const PanelKind &kind) {
   Factor factor = kind.factor;
-  if (streamsPanels(isa, rows, kind))
+  if (streamsPanels(isa, rows, kind) || factor == Factor::i8_split)
     return 1;
   // A chain is a register's worth of one panel. FMAs need 8 of them to be always busy; what is left of the registers is
   // for the columns and the broadcast rows. A single row needs fewer: memory takes longer than four chains do, and of

@@ -9,13 +9,13 @@
 namespace xf::cpu {
 
 /// What a product multiplies: i8 is unsigned bytes with signed ones, i16 signed 16-bit integers, their sums are i32; all others' are
-/// f32. i8_weights is f32 with signed bytes.
-enum class Factor { f32, bf16, i8, i8_weights, i16 };
+/// f32. i8_weights is f32 with signed bytes. i8_split is i8 as SplitBytes.h stores it.
+enum class Factor { f32, bf16, i8, i8_weights, i16, i8_split };
 Factor factorOf(mlir::Type x, mlir::Type weight);
 /// The least instruction set that multiplies as `isa` does: kernels of those above share its products.
 Isa productIsa(Isa isa, Factor factor);
 
-/// What a product multiplies rows by: panels of 16 columns, B[n/16][k/g][n%16][k%g] with g = 1 for f32, 2 for bf16 and i16, 4 for i8.
+/// What a product multiplies rows by: panels of 16 columns, B[n/16][k/g][n%16][k%g] with g = 1 for f32, 2 for bf16 and i16, 4 for bytes.
 struct PanelKind {
   Factor factor = Factor::f32;
   int64_t tail = 0;  // elements (< g) behind the whole groups of k
@@ -29,6 +29,10 @@ struct Tile {
   int64_t rows, panels;
 };
 Tile largestTile(Isa isa, Factor factor = Factor::f32);
+/// The most rows that a block product takes at once: a tile's, or where it splits bytes, several tiles'.
+int64_t blockRows(Isa isa, Factor factor = Factor::f32);
+/// Whether block products of more rows than a tile's split bytes (SplitBytes.h).
+bool splitsBytes(Isa isa, Factor factor);
 /// Whether `isa` multiplies `factor` as f32, from rows that are made f32 before a block's products begin.
 bool widensRows(Isa isa, Factor factor);
 /// Whether the products of `rows` rows may read interleaved rows (InterleavedRows.h).

@@ -19,6 +19,7 @@ inline FactorTypes typesOf(Factor factor) {
   case Factor::bf16:
     return {"bf16", "bf16", "f32"};
   case Factor::i8:
+  case Factor::i8_split:
     return {"i8", "i8", "i32"};
   case Factor::i8_weights:
     return {"f32", "i8", "f32"};
