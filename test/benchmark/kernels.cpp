@@ -50,7 +50,7 @@ std::vector<Kind> kindsOfMachine() {
                            {"int8-weights/avx512", Factor::i8_weights, Isa::avx512, kMultiplyAdd512},
                            {"bf16/avx512", Factor::bf16, Isa::avx512, kMultiplyAdd512},
                            {"bf16/avx512_bf16", Factor::bf16, Isa::avx512_bf16, kMultiplyAddBF16},
-                           {"int8/avx2", Factor::i8, Isa::avx2, kMultiplyAddPairs256},
+                           {"int8/avx2", Factor::i8, Isa::avx2, kMultiplyAddSplitBytes256},
                            {"int8/avx2_vnni", Factor::i8, Isa::avx2_vnni, kMultiplyAddBytes256},
                            {"int8/avx512_vnni", Factor::i8, Isa::avx512_vnni, kMultiplyAddBytes}};
   llvm::erase_if(all, [](const Kind &kind) { return !machineHas(kind.isa); });

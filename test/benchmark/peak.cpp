@@ -79,7 +79,7 @@ int main(int argc, char **argv) {
   double bf16 = __builtin_cpu_supports("avx512bf16") ? std::max(f32, peak(kMultiplyAddBF16)) : f32;
   bool vnni = __builtin_cpu_supports("avx512vnni");
   double int16 = peak(vnni ? kMultiplyAddInt16 : kMultiplyAddPairs256);
-  double int8 = peak(vnni ? kMultiplyAddBytes : __builtin_cpu_supports("avxvnni") ? kMultiplyAddBytes256 : kMultiplyAddPairs256);
+  double int8 = peak(vnni ? kMultiplyAddBytes : __builtin_cpu_supports("avxvnni") ? kMultiplyAddBytes256 : kMultiplyAddSplitBytes256);
   std::printf("{\"threads\": %d, \"f32\": %.4g, \"bf16\": %.4g, \"words\": %.4g, \"int8\": %.4g, \"memory\": %.4g}\n", threads, f32, bf16, int16,
               int8, readingSpeed(threads));
 }

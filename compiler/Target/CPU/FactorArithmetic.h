@@ -11,7 +11,8 @@ namespace xf::cpu {
 /// row's word with a panel's 16 words and adds the 16 groups' products to 16 sums.
 ///
 /// Bytes: sums are exact, so any order gives the same bits. VNNI has the step as one instruction. Elsewhere bytes become
-/// 16-bit integers, even ones and odd ones apart, whose products are added in pairs; no intermediate can overflow. Products of i16 are
+/// 16-bit integers, even ones and odd ones apart, whose products are added in pairs; no intermediate can overflow. Split bytes lie in memory that
+/// way (SplitBytes.h). Products of i16 are
 /// added in pairs, too, and do not overflow as long as rows are short enough (QuantizeOp).
 /// bf16: a chain of f32 multiply-adds, k ascending, where the processor has nothing better: a bf16 is the upper half of an
 /// f32. Splitting words takes the units that multiply; rows that many panels are multiplied by are therefore widened once, in memory.

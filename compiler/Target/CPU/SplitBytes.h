@@ -12,8 +12,8 @@ namespace xf::cpu {
 ///   a0 w0 + a1 w1 + a2 w2 + a3 w3 = (a0 + w1) (a1 + w0) + (a2 + w3) (a3 + w2) - (a0 a1 + a2 a3) - (w0 w1 + w2 w3)
 ///
 /// The first term is two additions of pairs and one instruction that multiplies pairs and adds them up; the others belong to a row or to a column
-/// alone. Integers are exact, so the sums are those of any other way. A processor adds in more places than it multiplies in: on a Zen 3 this is as
-/// fast as two multiplications that saturate, and 1.24 times as fast as two that do not.
+/// alone. Integers are exact, so the sums are those of any other way, even if intermediate ones overflow. A processor adds in more places than it
+/// multiplies in: on a Zen 3 this is as fast as two multiplications that saturate, and 1.24 times as fast as two that do not.
 ///
 /// A row holds for each group the pair a0 a2, then the pair a1 a3, and behind all groups (i32) the sum of a0 a1 + a2 a3. A panel holds for each
 /// group the pairs w0 w2 of its 16 columns, then their pairs w1 w3, and behind all groups 16 sums.
