@@ -38,6 +38,8 @@ for kind in TOLERANCE:
         options = ["--beam", 4, "--n-best", 4, "--scores", "--isa", isa]
         together = run(program, *options, "--threads", 1, stdin=lines)[1]
         checks.that(run(program, *options, "--threads", 3, stdin=lines)[1] == together, f"g2p, {kind}, {isa}: 3 threads differ")
+        little = run("sh", "-c", 'ulimit -s 128; exec "$@"', "sh", program, *options, "--threads", 2, stdin=lines)[1]
+        checks.that(little == together, f"g2p, {kind}, {isa}: 2 threads with stacks of 128 KiB differ")
         for batch in (1, 3):
             checks.that(run(program, *options, "--batch", batch, stdin=lines)[1] == together, f"g2p, {kind}, {isa}: batches of {batch} differ")
 

@@ -12,7 +12,8 @@
  * a session for each thread that needs one. xf_message() is the calling thread's own. After a fork() while no call runs,
  * parent and child each have the session; in the child it starts its threads anew. A session on a GPU the child may only free.
  * Where a session has a thread for each CPU that the creating thread may use, those that it starts are bound to one each. The calling
- * thread is not bound: one that is bound to the CPU that it runs on moves to another.
+ * thread is not bound: one that is bound to the CPU that it runs on moves to another. Calling threads need stacks of 128 KiB, and
+ * with a GPU what its driver needs.
  *
  * Functions that the caller gives (run_threads, on_token) must return: neither an exception nor longjmp() may leave them.
  *
