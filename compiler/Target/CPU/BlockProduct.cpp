@@ -58,18 +58,30 @@ private:
     Value accumulates; // whether there is one in front of it
   };
 
-  /// Part by part, widens rows to f32, with a zero behind an odd number of elements as in the panels, and multiplies them.
+  /// A part of k that rows are copied for: groups from `first` on, which are `length` elements from element `from` on.
+  struct CopiedPart {
+    Value first, groups, from, length;
+    Value accumulates;
+  };
+
+  /// Calls `body` part by part; without any groups, whose sums are zeros, for an empty one.
+  void forCopiedParts(llvm::function_ref<void(const CopiedPart &)> body) {
+    Value elements = b.add(b.mul(operands.depth, group), kind.tail), groups = b.add(operands.depth, kind.tail ? 1 : 0);
+    b.loop(b.i64(0), b.max(groups, b.i64(1)), kWideGroups, [&](Value first) {
+      Value count = b.min(b.i64(kWideGroups), b.sub(groups, first)), from = b.mul(first, group);
+      Value length = b.min(b.i64(kWideGroups * group), b.sub(elements, from));
+      body({first, count, from, length, b.create<arith::OrIOp>(operands.accumulates, b.less(b.i64(0), first))});
+    });
+  }
+
+  /// Widens rows to f32, with a zero behind an odd number of elements as in the panels, and multiplies them.
   void widened() {
     int64_t stride = kWideGroups * group + kLanes; // off powers of two, which would share cache sets
     Value buffer = b.stack(b.getF32Type(), tileRows * stride);
-    Value elements = b.add(b.mul(operands.depth, group), kind.tail), groups = b.add(operands.depth, kind.tail ? 1 : 0);
-    // Without any groups the sums are zeros.
-    b.loop(b.i64(0), b.max(groups, b.i64(1)), kWideGroups, [&](Value first) {
-      Value count = b.min(b.i64(kWideGroups), b.sub(groups, first));
-      Value from = b.mul(first, group), length = b.min(b.i64(kWideGroups * group), b.sub(elements, from));
-      widenRows(from, length, buffer, stride);
+    forCopiedParts([&](const CopiedPart &part) {
+      widenRows(part.from, part.length, buffer, stride);
       kind.tail = 0;
-      dispatch({buffer, b.i64(stride), b.i64(1), count, first, b.create<arith::OrIOp>(operands.accumulates, b.less(b.i64(0), first))});
+      dispatch({buffer, b.i64(stride), b.i64(1), part.groups, part.first, part.accumulates});
     });
   }
 
@@ -84,35 +96,32 @@ private:
     });
   }
 
-  /// Part by part, splits the rows' bytes, then each panel's, and multiplies them tile by tile.
+  /// Splits the rows' bytes, then each panel's, and multiplies them tile by tile.
   void split() {
     assert(kind.pitch == 1);
     SplitBytes bytes(kWideGroups);
-    Value rows = b.stack(bytes.element(b), blockRows(b.isa(), kind.factor) * bytes.rowStride()),
-          panel = b.stack(bytes.element(b), bytes.panelElements());
-    Value elements = b.add(b.mul(operands.depth, group), kind.tail), groups = b.add(operands.depth, kind.tail ? 1 : 0);
+    Type split = bytes.element(b);
+    Value rows = b.stack(split, blockRows(b.isa(), kind.factor) * bytes.rowStride()), panel = b.stack(split, bytes.panelElements());
     Value tiles = b.ceilDiv(operands.rows, tileRows), aheadStep = b.div(b.sub(b.add(operands.aheadStep, tiles), 1), tiles);
-    // Without any groups the sums are zeros.
-    b.loop(b.i64(0), b.max(groups, b.i64(1)), kWideGroups, [&](Value first) {
-      Value count = b.min(b.i64(kWideGroups), b.sub(groups, first)), from = b.mul(first, group);
-      Value length = b.min(b.mul(count, group), b.sub(elements, from));
+    auto rowAt = [&](Value row) { return b.at(rows, b.mul(row, bytes.rowStride()), split); };
+    forCopiedParts([&](const CopiedPart &part) {
       b.loop(b.i64(0), operands.rows, 1, [&](Value row) {
-        Value source = b.at(operands.a, b.add(b.mul(operands.lda, row), from), element);
-        bytes.splitRow(b, source, length, count, b.at(rows, b.mul(row, bytes.rowStride()), bytes.element(b)));
+        bytes.splitRow(b, b.at(operands.a, b.add(b.mul(operands.lda, row), part.from), element), part.length, part.groups, rowAt(row));
       });
       b.loop(b.i64(0), operands.panels, 1, [&](Value i) {
-        bytes.splitPanel(b, b.at(operands.b, b.add(b.mul(operands.panelStride, i), b.mul(from, kLanes)), element), count, panel);
-        Value ahead = b.at(operands.ahead, b.add(b.mul(operands.aheadPanel, i), b.mul(operands.aheadStep, first)), element);
+        Value source = b.at(operands.b, b.add(b.mul(operands.panelStride, i), b.mul(part.from, kLanes)), element);
+        bytes.splitPanel(b, source, part.groups, panel);
+        Value ahead = b.at(operands.ahead, b.add(b.mul(operands.aheadPanel, i), b.mul(operands.aheadStep, part.first)), element);
         b.loop(b.i64(0), tiles, 1, [&](Value tile) {
           auto [begin, end] = b.part(operands.rows, tile, tiles);
           ProductOperands ofTile{};
-          ofTile.rows = b.sub(end, begin), ofTile.panels = b.i64(1), ofTile.depth = count;
-          ofTile.a = b.at(rows, b.mul(begin, bytes.rowStride()), bytes.element(b)), ofTile.lda = b.i64(bytes.rowStride());
+          ofTile.rows = b.sub(end, begin), ofTile.panels = b.i64(1), ofTile.depth = part.groups;
+          ofTile.a = rowAt(begin), ofTile.lda = b.i64(bytes.rowStride());
           ofTile.b = panel, ofTile.panelStride = b.i64(0);
           ofTile.c = b.at(operands.c, b.add(b.mul(operands.ldc, begin), b.mul(i, kLanes)), b.getI32Type()), ofTile.ldc = operands.ldc;
-          ofTile.ahead = b.at(ahead, b.mul(b.mul(aheadStep, count), tile), element);
+          ofTile.ahead = b.at(ahead, b.mul(b.mul(aheadStep, part.groups), tile), element);
           ofTile.aheadPanel = b.i64(0), ofTile.aheadStep = aheadStep;
-          ofTile.accumulates = b.create<arith::OrIOp>(operands.accumulates, b.less(b.i64(0), first));
+          ofTile.accumulates = part.accumulates;
           callBlockProduct(b, ofTile, {.factor = Factor::i8_split});
         });
       });

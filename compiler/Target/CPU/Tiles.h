@@ -30,7 +30,7 @@ struct Tile {
 };
 Tile largestTile(Isa isa, Factor factor = Factor::f32);
 /// The most rows that a block product takes at once: a tile's, or where it splits bytes, several tiles'.
-int64_t blockRows(Isa isa, Factor factor = Factor::f32);
+int64_t blockRows(Isa isa, Factor factor);
 /// Whether block products of more rows than a tile's split bytes (SplitBytes.h).
 bool splitsBytes(Isa isa, Factor factor);
 /// Whether `isa` multiplies `factor` as f32, from rows that are made f32 before a block's products begin.
