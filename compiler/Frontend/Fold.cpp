@@ -24,6 +24,17 @@ template <typename T> std::optional<bool> compare(llvm::StringRef op, T a, T b) 
   return std::nullopt;
 }
 
+/// Computes a to the power of b, which is not negative; returns whether it overflows.
+bool powerOverflow(int64_t a, int64_t b, int64_t &result) {
+  if (-1 <= a && a <= 1)
+    b = std::min(b, 2 - b % 2); // these powers repeat
+  result = 1;
+  bool failed = false;
+  for (; b && !failed; --b)
+    failed = llvm::MulOverflow(result, a, result);
+  return failed;
+}
+
 /// Exact integer arithmetic; nothing if it overflows (`failed`) or the result is no integer.
 std::optional<int64_t> foldInt(llvm::StringRef op, int64_t a, int64_t b, bool &failed) {
   int64_t result = 0;
@@ -45,17 +56,10 @@ std::optional<int64_t> foldInt(llvm::StringRef op, int64_t a, int64_t b, bool &f
     result = std::min(a, b);
   else if (op == "max")
     result = std::max(a, b);
-  else if (op == "^" && b >= 0) {
-    result = 1;
-    if (a == 0 || a == 1)
-      return b == 0 ? 1 : a;
-    if (a == -1)
-      return b % 2 ? -1 : 1;
-    for (int64_t i = 0; i < b && !failed; ++i)
-      failed = llvm::MulOverflow(result, a, result);
-  } else {
+  else if (op == "^" && b >= 0)
+    failed = powerOverflow(a, b, result);
+  else
     return std::nullopt;
-  }
   return failed ? std::nullopt : std::optional<int64_t>(result);
 }
 std::optional<double> foldDouble(llvm::StringRef op, double a, double b) {

@@ -21,6 +21,9 @@ private:
   bool parseItem(Item &item, bool isModel);
   bool parseConditionalItems(Item &item, bool isModel);
   bool parseFunction(Function &function);
+  bool parseIndices(Function &function, llvm::StringRef close);
+  bool parseBehindParams(Function &function);
+  bool parseConfigPaths(Param &param);
   bool parseParams(std::vector<Param> &params, llvm::StringRef close, bool ofBlock = false);
   void checkDuplicate(const std::vector<Param> &params, const Param &param);
   bool parseType(TypeExpr &type);

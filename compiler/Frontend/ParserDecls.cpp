@@ -166,6 +166,34 @@ bool Parser::parseTargets(std::vector<Target> &targets) {
   return true;
 }
 
+bool Parser::parseIndices(Function &function, llvm::StringRef close) {
+  if (!parseParams(function.indices, close))
+    return false;
+  for (const Param &index : function.indices)
+    checkDuplicate(function.params, index);
+  return true;
+}
+
+/// The indices of tables, masks and biases, and the results of entries.
+bool Parser::parseBehindParams(Function &function) {
+  switch (function.kind) {
+  case FunctionKind::Table:
+    return expect("[", "and the indices of the table") && parseIndices(function, "]");
+  case FunctionKind::Mask:
+  case FunctionKind::Bias:
+    if (accept("("))
+      return parseIndices(function, ")");
+    std::swap(function.params, function.indices); // `mask causal(b, i, j) = …` has positions only
+    return true;
+  case FunctionKind::Entry:
+    return expect("->", "and the names of the results") && parseTargets(function.results);
+  case FunctionKind::Function:
+  case FunctionKind::Method:
+    return true;
+  }
+  llvm_unreachable("unknown kind of function");
+}
+
 /// `name(params) = expr`, `name(params) { … }`; `mask` and `bias` with a second list, `table` with indices in brackets.
 bool Parser::parseFunction(Function &function) {
   if (!is("(", 1)) {
@@ -180,31 +208,26 @@ bool Parser::parseFunction(Function &function) {
   function.name = name.text;
   if (accept("(") && !parseParams(function.params, ")"))
     return false;
-  if (function.kind == FunctionKind::Table) {
-    if (!expect("[", "and the indices of the table") || !parseParams(function.indices, "]"))
-      return false;
-    for (const Param &index : function.indices)
-      checkDuplicate(function.params, index);
-  } else if (function.kind == FunctionKind::Mask || function.kind == FunctionKind::Bias) {
-    // `mask causal(b, i, j) = …` has positions only.
-    if (accept("(")) {
-      if (!parseParams(function.indices, ")"))
-        return false;
-      for (const Param &index : function.indices)
-        checkDuplicate(function.params, index);
-    } else {
-      std::swap(function.params, function.indices);
-    }
-  } else if (function.kind == FunctionKind::Entry) {
-    if (!expect("->", "and the names of the results") || !parseTargets(function.results))
-      return false;
-  }
+  if (!parseBehindParams(function))
+    return false;
   if (is("{"))
     return parseStatements(function.body);
   if (!expect("=", ("or '{' and the body of '" + name.text + "'")))
     return false;
   function.expr = parseExprList();
   return function.expr && parsePath(function.path);
+}
+
+bool Parser::parseConfigPaths(Param &param) {
+  do {
+    if (peek().kind != TokenKind::String)
+      return unexpected("a string with the name in configurations");
+    Token path = consume();
+    if (("." + path.text + ".").find("..") != std::string::npos)
+      return error(path, "the name \"" + path.text + "\" has an empty part");
+    param.configPaths.push_back(path.text);
+  } while (acceptKeyword("or"));
+  return true;
 }
 
 bool Parser::parseParams(std::vector<Param> &params, llvm::StringRef close, bool ofBlock) {
@@ -225,15 +248,8 @@ bool Parser::parseParams(std::vector<Param> &params, llvm::StringRef close, bool
       return false;
     if (accept("=") && !(param.value = parseExpr()))
       return false;
-    if (ofBlock && acceptKeyword("as"))
-      do {
-        if (peek().kind != TokenKind::String)
-          return unexpected("a string with the name in configurations");
-        Token path = consume();
-        if (("." + path.text + ".").find("..") != std::string::npos)
-          return error(path, "the name \"" + path.text + "\" has an empty part");
-        param.configPaths.push_back(path.text);
-      } while (acceptKeyword("or"));
+    if (ofBlock && acceptKeyword("as") && !parseConfigPaths(param))
+      return false;
     checkDuplicate(params, param);
     params.push_back(std::move(param));
     if (!accept(","))

@@ -67,56 +67,66 @@ static mlir::Value toInteger(mlir::OpBuilder &builder, mlir::Location loc, mlir:
   return arith::SelectOp::create(builder, loc, within(arith::CmpFPredicate::OLT, upperBound), integer, maxInteger);
 }
 
-mlir::Value ScalarCode::convert(Operand operand, mlir::Type type, Loc loc) {
-  mlir::Location l = messages.at(loc);
-  bool toFloat = llvm::isa<mlir::FloatType>(type);
-  if (!std::holds_alternative<mlir::Value>(operand)) {
-    double constant = std::visit(
-        [](auto v) {
-          if constexpr (std::is_same_v<decltype(v), mlir::Value>)
-            return 0.0;
-          else
-            return static_cast<double>(v);
-        },
-        operand);
-    if (toFloat)
-      return arith::ConstantOp::create(builder, l, type, builder.getFloatAttr(type, constant));
-    int64_t integer = std::holds_alternative<int64_t>(operand) ? std::get<int64_t>(operand) : static_cast<int64_t>(constant);
-    bool isPosition = type.isIndex() && !realType.isF64(); // in tables indices have 64 bits
-    if ((isPosition || type.isInteger(32)) && integer != static_cast<int32_t>(integer)) {
-      messages.error(loc, fmt::format("{} does not fit a {}'s 32 bits", integer, isPosition ? "position" : "token"));
-      return {};
-    }
-    return arith::ConstantOp::create(builder, l, type, builder.getIntegerAttr(type, integer));
-  }
-  mlir::Value value = std::get<mlir::Value>(operand);
+/// Converts a value to a real type.
+static mlir::Value castToReal(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value value, mlir::Type type) {
   mlir::Type from = value.getType();
-  if (from == type)
-    return value;
-  if (toFloat) {
-    if (llvm::isa<mlir::FloatType>(from))
-      return type.isF64() ? arith::ExtFOp::create(builder, l, type, value).getResult() : arith::TruncFOp::create(builder, l, type, value).getResult();
-    if (from.isInteger(1))
-      return arith::UIToFPOp::create(builder, l, type, value);
-    if (from.isIndex())
-      value = arith::IndexCastOp::create(builder, l, builder.getI64Type(), value);
-    return arith::SIToFPOp::create(builder, l, type, value);
-  }
+  if (llvm::isa<mlir::FloatType>(from) && type.isF64())
+    return arith::ExtFOp::create(builder, loc, type, value);
+  if (llvm::isa<mlir::FloatType>(from))
+    return arith::TruncFOp::create(builder, loc, type, value);
+  if (from.isInteger(1))
+    return arith::UIToFPOp::create(builder, loc, type, value);
+  if (from.isIndex())
+    value = arith::IndexCastOp::create(builder, loc, builder.getI64Type(), value);
+  return arith::SIToFPOp::create(builder, loc, type, value);
+}
+
+/// Converts a value to an integer type or a truth value.
+static mlir::Value castToInteger(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value value, mlir::Type type) {
+  mlir::Type from = value.getType();
+  if (from.isF32() && type.isInteger(32))
+    return toInteger(builder, loc, value);
   if (llvm::isa<mlir::FloatType>(from)) {
-    if (from.isF32() && type.isInteger(32))
-      return toInteger(builder, l, value);
-    value = arith::FPToSIOp::create(builder, l, type.isIndex() ? builder.getI64Type() : type, value);
-    return type.isIndex() ? arith::IndexCastOp::create(builder, l, type, value).getResult() : value;
+    value = arith::FPToSIOp::create(builder, loc, type.isIndex() ? builder.getI64Type() : type, value);
+    return type.isIndex() ? arith::IndexCastOp::create(builder, loc, type, value).getResult() : value;
   }
   if (type.isInteger(1)) {
-    mlir::Value zero = convert(int64_t(0), from, loc);
-    return arith::CmpIOp::create(builder, l, arith::CmpIPredicate::ne, value, zero);
+    mlir::Value zero = arith::ConstantOp::create(builder, loc, from, builder.getIntegerAttr(from, 0));
+    return arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ne, value, zero);
   }
-  if (from.isInteger(1) && !type.isIndex())
-    return arith::ExtUIOp::create(builder, l, type, value);
+  if (from.isInteger(1) && type.isIndex())
+    return arith::IndexCastUIOp::create(builder, loc, type, value);
   if (from.isInteger(1))
-    return arith::IndexCastUIOp::create(builder, l, type, value);
-  return arith::IndexCastOp::create(builder, l, type, value);
+    return arith::ExtUIOp::create(builder, loc, type, value);
+  return arith::IndexCastOp::create(builder, loc, type, value);
+}
+
+/// A known number as a value of `type`.
+template <typename T>
+mlir::Value ScalarCode::constant(T number, mlir::Type type, Loc loc) {
+  mlir::Location l = messages.at(loc);
+  if (llvm::isa<mlir::FloatType>(type))
+    return arith::ConstantOp::create(builder, l, type, builder.getFloatAttr(type, static_cast<double>(number)));
+  auto integer = static_cast<int64_t>(number);
+  bool isPosition = type.isIndex() && !realType.isF64(); // in tables indices have 64 bits
+  if ((isPosition || type.isInteger(32)) && integer != static_cast<int32_t>(integer)) {
+    messages.error(loc, fmt::format("{} does not fit a {}'s 32 bits", integer, isPosition ? "position" : "token"));
+    return {};
+  }
+  return arith::ConstantOp::create(builder, l, type, builder.getIntegerAttr(type, integer));
+}
+
+mlir::Value ScalarCode::convert(Operand operand, mlir::Type type, Loc loc) {
+  return std::visit(
+      [&](auto known) -> mlir::Value {
+        if constexpr (!std::is_same_v<decltype(known), mlir::Value>)
+          return constant(known, type, loc);
+        else if (known.getType() == type)
+          return known;
+        else
+          return (llvm::isa<mlir::FloatType>(type) ? castToReal : castToInteger)(builder, messages.at(loc), known, type);
+      },
+      operand);
 }
 
 namespace {

@@ -41,6 +41,8 @@ public:
   mlir::Type realType; // f64 in tables, else f32
 
 private:
+  template <typename T>
+  mlir::Value constant(T number, mlir::Type type, Loc loc);
   mlir::Value remainder(mlir::Value a, mlir::Value b, Loc loc);
   mlir::Type commonType(llvm::ArrayRef<Operand> operands, bool real) const;
 

@@ -7,6 +7,34 @@
 
 namespace xf {
 
+/// An operand's strides along the first `rank` dimensions of a loop nest; the operand's dimension d follows dimension map[d], or none (-1).
+template <typename T>
+static llvm::SmallVector<int64_t> stridesAlong(llvm::ArrayRef<int64_t> map, const Array<T> &operand, int64_t rank) {
+  llvm::SmallVector<int64_t> strides(rank, 0);
+  for (auto [stride, target] : llvm::zip(stridesOf(operand.shape), map))
+    if (target >= 0 && target < rank)
+      strides[target] += stride;
+  return strides;
+}
+
+/// Makes neighbours from `first` on an argument of a body.
+template <typename T>
+static void loadLanes(ScalarFrame &frame, int64_t argument, const Array<T> &array, int64_t first, int lanes) {
+  if (array.isFloat)
+    std::copy_n(array.floats.begin() + first, lanes, frame.floatArg(argument));
+  else
+    std::copy_n(array.ints.begin() + first, lanes, frame.intArg(argument));
+}
+
+/// Stores a body's result as neighbours from `first` on.
+template <typename T>
+static void storeLanes(ScalarFrame &frame, int64_t result, Array<T> &array, int64_t first, int lanes) {
+  if (array.isFloat)
+    std::copy_n(frame.floatResult(result), lanes, array.floats.begin() + first);
+  else
+    std::copy_n(frame.intResult(result), lanes, array.ints.begin() + first);
+}
+
 /// Runs `body` for each element of `shape`; operand o's dimension d follows dimension maps[o][d].
 template <typename T>
 llvm::Error Machine<T>::apply(mlir::Block &body, llvm::ArrayRef<const Array<T> *> inputs, llvm::ArrayRef<llvm::ArrayRef<int64_t>> maps,
@@ -16,13 +44,8 @@ llvm::Error Machine<T>::apply(mlir::Block &body, llvm::ArrayRef<const Array<T> *
     return region.takeError();
   ScalarFrame &frame = (*region)->frame;
   std::vector<llvm::SmallVector<int64_t>> strides;
-  for (auto [input, map] : llvm::zip(inputs, maps)) {
-    llvm::SmallVector<int64_t> inputStrides = stridesOf(input->shape), stride(shape.size(), 0);
-    for (auto [d, target] : llvm::enumerate(map))
-      if (target >= 0)
-        stride[target] += inputStrides[d];
-    strides.push_back(std::move(stride));
-  }
+  for (auto [input, map] : llvm::zip(inputs, maps))
+    strides.push_back(stridesAlong(map, *input, shape.size()));
   int64_t total = 1;
   for (int64_t d : shape)
     total *= d;
@@ -38,12 +61,8 @@ llvm::Error Machine<T>::apply(mlir::Block &body, llvm::ArrayRef<const Array<T> *
       }
     if (llvm::Error error = frame.run(lanes))
       return error;
-    for (auto [r, result] : llvm::enumerate(results)) {
-      if (result->isFloat)
-        std::copy_n(frame.floatResult(r), lanes, result->floats.begin() + first);
-      else
-        std::copy_n(frame.intResult(r), lanes, result->ints.begin() + first);
-    }
+    for (auto [r, result] : llvm::enumerate(results))
+      storeLanes(frame, r, *result, first, lanes);
   }
   return llvm::Error::success();
 }
@@ -168,11 +187,7 @@ llvm::Error Machine<T>::exec(mlir::xf::RowOp op) {
   std::vector<llvm::SmallVector<int64_t>> strides;
   for (auto [i, value] : llvm::enumerate(op.getInputs())) {
     inputs.push_back(values.find(value)->second);
-    llvm::SmallVector<int64_t> inputStrides = stridesOf(inputs.back()->shape), stride(rows.size(), 0);
-    for (auto [d, target] : llvm::enumerate(op.getMap(i)))
-      if (target >= 0 && target < last)
-        stride[target] += inputStrides[d];
-    strides.push_back(std::move(stride));
+    strides.push_back(stridesAlong(op.getMap(i), *inputs.back(), last));
   }
   mlir::Block &body = op.getBody().front();
   Odometer at(rows, std::move(strides));
@@ -216,22 +231,14 @@ llvm::Error Machine<T>::scan(mlir::Block &body, llvm::ArrayRef<const Array<T> *>
         int64_t offset = (o * steps + (isReversed ? steps - 1 - t : t)) * inner + first;
         for (int64_t s = 0; s < count; ++s)
           std::copy_n(states[s].begin() + o * inner + first, lanes, frame.floatArg(s));
-        for (auto [i, input] : llvm::enumerate(inputs)) {
-          if (input->isFloat)
-            std::copy_n(input->floats.begin() + offset, lanes, frame.floatArg(count + i));
-          else
-            std::copy_n(input->ints.begin() + offset, lanes, frame.intArg(count + i));
-        }
+        for (auto [i, input] : llvm::enumerate(inputs))
+          loadLanes(frame, count + i, *input, offset, lanes);
         if (llvm::Error error = frame.run(lanes))
           return error;
         for (int64_t s = 0; s < count; ++s)
           std::copy_n(frame.floatResult(s), lanes, states[s].begin() + o * inner + first);
-        for (auto [r, result] : llvm::enumerate(results)) {
-          if (result->isFloat)
-            std::copy_n(frame.floatResult(count + r), lanes, result->floats.begin() + offset);
-          else
-            std::copy_n(frame.intResult(count + r), lanes, result->ints.begin() + offset);
-        }
+        for (auto [r, result] : llvm::enumerate(results))
+          storeLanes(frame, count + r, *result, offset, lanes);
       }
   return llvm::Error::success();
 }

@@ -5,6 +5,23 @@
 
 namespace xf {
 
+/// Where the token at `position` of a row stands in a prefix of `positions` for each of `rows`.
+static int64_t prefixIndex(bool sequenceFirst, int64_t rows, int64_t positions, int64_t row, int64_t position) {
+  return sequenceFirst ? position * rows + row : row * positions + position;
+}
+
+/// The first `positions` tokens of each row.
+static Tensor takePrefix(const Tensor &tokens, int64_t positions, bool sequenceFirst) {
+  int64_t rows = tokens.shape[0], length = tokens.shape[1];
+  Tensor prefix = Tensor::ofInts({rows, positions}, std::vector<int64_t>(rows * positions));
+  if (sequenceFirst)
+    prefix.shape = {positions, rows};
+  for (int64_t row = 0; row < rows; ++row)
+    for (int64_t i = 0; i < positions; ++i)
+      prefix.ints[prefixIndex(sequenceFirst, rows, positions, row, i)] = tokens.ints[row * length + i];
+  return prefix;
+}
+
 llvm::Expected<Tensor> Interpreter::greedy(const TensorMap &inputs, int64_t rows, int64_t length) {
   mlir::xf::ModuleRoles roles(module, mlir::xf::kGenerateAttr);
   if (!roles)
@@ -31,14 +48,7 @@ llvm::Expected<Tensor> Interpreter::greedy(const TensorMap &inputs, int64_t rows
   for (int64_t row = 0; row < rows && length; ++row)
     result.ints[row * length] = start;
   for (int64_t t = 1; t < length; ++t) {
-    Tensor prefix = Tensor::ofInts({rows, t}, std::vector<int64_t>(rows * t));
-    if (sequenceFirst)
-      prefix.shape = {t, rows};
-    auto at = [&](int64_t row, int64_t i) { return sequenceFirst ? i * rows + row : row * t + i; };
-    for (int64_t row = 0; row < rows; ++row)
-      for (int64_t i = 0; i < t; ++i)
-        prefix.ints[at(row, i)] = result.ints[row * length + i];
-    values.insert_or_assign(tokens.str(), std::move(prefix));
+    values.insert_or_assign(tokens.str(), takePrefix(result, t, sequenceFirst));
     auto outputs = run(decode, values);
     if (!outputs)
       return outputs.takeError();
@@ -49,7 +59,7 @@ llvm::Expected<Tensor> Interpreter::greedy(const TensorMap &inputs, int64_t rows
     for (int64_t row = 0; row < rows; ++row) {
       if (finished[row])
         continue;
-      auto first = logits->second.floats.begin() + at(row, t - 1) * vocabulary;
+      auto first = logits->second.floats.begin() + prefixIndex(sequenceFirst, rows, t, row, t - 1) * vocabulary;
       int64_t token = std::max_element(first, first + vocabulary) - first;
       result.ints[row * length + t] = token;
       finished[row] = llvm::is_contained(ends, token);

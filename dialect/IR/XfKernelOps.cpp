@@ -95,6 +95,53 @@ int64_t ChooseOp::getPartsWidth() {
   return getScreen().empty() && !withInt16 ? parts : parts + countScreened(getColumns(), typeOf(getWeight()).getDimSize(1), withInt16);
 }
 
+/// Whether a value has `columns` for each row of x.
+static bool belongsToRows(ChooseOp op, Value value, ArrayRef<int64_t> columns, Type element) {
+  auto type = typeOf(value);
+  return type.getRank() == int64_t(1 + columns.size()) && sameDim(type, 0, typeOf(op.getX()), 1 - op.getAxis()) &&
+         type.getShape().drop_front() == columns && type.getElementType() == element;
+}
+
+static LogicalResult verifyResults(ChooseOp op) {
+  Builder b(op.getContext());
+  auto values = typeOf(op.getValues()), tokens = typeOf(op.getTokens()), norms = typeOf(op.getNorms()), parts = typeOf(op.getParts());
+  int64_t maxChosen = values.getRank() == 2 ? values.getDimSize(1) : 0;
+  if (maxChosen < 1 || !belongsToRows(op, op.getValues(), {maxChosen}, b.getF32Type()) ||
+      !belongsToRows(op, op.getTokens(), {maxChosen}, b.getI32Type()) || !belongsToRows(op, op.getNorms(), {2}, b.getF32Type()) ||
+      !belongsToRows(op, op.getParts(), {op.getPartsWidth()}, b.getF32Type()))
+    return op.emitOpError("results ") << describeShape(values) << ", " << describeShape(tokens) << ", " << describeShape(norms) << ", "
+                                      << describeShape(parts) << " do not fit the rows of " << describeShape(typeOf(op.getX()));
+  return success();
+}
+
+static LogicalResult verifyRules(ChooseOp op) {
+  Builder b(op.getContext());
+  auto forbidden = typeOf(op.getForbidden()), options = typeOf(op.getOptions());
+  if (forbidden.getRank() != 2 || forbidden.getDimSize(1) != ChooseOp::countWords(op.getColumns()) || !forbidden.getElementType().isInteger(32) ||
+      !belongsToRows(op, op.getClasses(), {}, b.getI32Type()) || options != RankedTensorType::get({2}, b.getI32Type()))
+    return op.emitOpError("forbidden columns ") << describeShape(forbidden) << ", classes " << describeShape(typeOf(op.getClasses()))
+                                                << " and options " << describeShape(options) << " do not fit " << op.getColumns() << " columns";
+  return success();
+}
+
+static LogicalResult verifyScreens(ChooseOp op) {
+  Builder b(op.getContext());
+  if (op.getScreen().empty() && op.getWords().empty())
+    return success();
+  auto weight = typeOf(op.getWeight());
+  auto ofColumns = [&](Type type) { return RankedTensorType::get(op.getColumns(), type); };
+  Type i32 = b.getI32Type(), f32 = b.getF32Type(), mean = RankedTensorType::get(weight.getDimSize(1), f32);
+  Type int8Types[] = {withElement(weight, b.getI8Type()), ofColumns(f32), ofColumns(i32), ofColumns(f32), ofColumns(f32), mean};
+  if (!op.getScreen().empty() && (op.getScreen().getTypes() != TypeRange(int8Types) || !op.isScreenable(weight)))
+    return op.emitOpError("has no screen of ") << op.getScreen().getTypes() << " for " << weight;
+  Type int16Types[] = {withElement(weight, b.getI16Type()), ofColumns(f32), ofColumns(f32), ofColumns(f32), mean};
+  if (!op.getWords().empty() && (op.getWords().getTypes() != TypeRange(int16Types) || !op.isScreenable(weight)))
+    return op.emitOpError("has no words of ") << op.getWords().getTypes() << " for " << weight;
+  if (!op.isMonotone())
+    return op.emitOpError("is screened, but a logit may decrease when its product grows");
+  return success();
+}
+
 LogicalResult ChooseOp::verify() {
   auto x = typeOf(getX()), weight = typeOf(getWeight());
   if (weight.getRank() != 2 || x.getRank() != 3 || getAxis() > 1)
@@ -103,39 +150,11 @@ LogicalResult ChooseOp::verify() {
   auto logits = getLogitsType();
   if (failed(verifyProduct(*this, x, weight, logits)) || failed(verifyIndexMaps(*this, getExtras(), getMaps(), logits)))
     return failure();
-  unsigned rowAxis = 1 - getAxis();
-  auto isOf = [&](Value value, ArrayRef<int64_t> columns, Type element) {
-    auto type = typeOf(value);
-    return type.getRank() == int64_t(1 + columns.size()) && sameDim(type, 0, x, rowAxis) && type.getShape().drop_front() == columns &&
-           type.getElementType() == element;
-  };
-  Type f32 = Float32Type::get(getContext()), i32 = IntegerType::get(getContext(), 32);
-  int64_t maxChosen = typeOf(getValues()).getRank() == 2 ? typeOf(getValues()).getDimSize(1) : 0;
-  if (maxChosen < 1 || !isOf(getValues(), {maxChosen}, f32) || !isOf(getTokens(), {maxChosen}, i32) || !isOf(getNorms(), {2}, f32) ||
-      !isOf(getParts(), {getPartsWidth()}, f32))
-    return emitOpError("results ") << describeShape(typeOf(getValues())) << ", " << describeShape(typeOf(getTokens())) << ", "
-                                   << describeShape(typeOf(getNorms())) << ", " << describeShape(typeOf(getParts())) << " do not fit the rows of "
-                                   << describeShape(x);
-  auto forbidden = typeOf(getForbidden());
-  if (forbidden.getRank() != 2 || forbidden.getDimSize(1) != countWords(getColumns()) || !forbidden.getElementType().isInteger(32) ||
-      !isOf(getClasses(), {}, i32) || typeOf(getOptions()) != RankedTensorType::get({2}, i32))
-    return emitOpError("forbidden columns ") << describeShape(forbidden) << ", classes " << describeShape(typeOf(getClasses())) << " and options "
-                                             << describeShape(typeOf(getOptions())) << " do not fit " << getColumns() << " columns";
-  auto ofColumns = [&](Type type) { return RankedTensorType::get(getColumns(), type); };
-  Type mean = RankedTensorType::get(weight.getDimSize(1), f32);
-  Type screen[] = {withElement(weight, IntegerType::get(getContext(), 8)), ofColumns(f32), ofColumns(i32), ofColumns(f32), ofColumns(f32), mean};
-  if (!getScreen().empty() && (getScreen().getTypes() != TypeRange(screen) || !isScreenable(weight)))
-    return emitOpError("has no screen of ") << getScreen().getTypes() << " for " << weight;
-  Type int16Types[] = {withElement(weight, IntegerType::get(getContext(), 16)), ofColumns(f32), ofColumns(f32), ofColumns(f32), mean};
-  if (!getWords().empty() && (getWords().getTypes() != TypeRange(int16Types) || !isScreenable(weight)))
-    return emitOpError("has no words of ") << getWords().getTypes() << " for " << weight;
   SmallVector<Type> args{productElement(x.getElementType())};
   llvm::append_range(args, elementTypes(getExtras().getTypes()));
-  if (failed(verifyScalarBody(*this, getBody(), args, f32)))
+  if (failed(verifyResults(*this)) || failed(verifyRules(*this)) || failed(verifyScalarBody(*this, getBody(), args, Float32Type::get(getContext()))))
     return failure();
-  if (!(getScreen().empty() && getWords().empty()) && !isMonotone())
-    return emitOpError("is screened, but a logit may decrease when its product grows");
-  return success();
+  return verifyScreens(*this); // once the body is known to be good
 }
 
 /// The type of one row of `type` in a row op: its last dimension if `isFullRow`, else one element.

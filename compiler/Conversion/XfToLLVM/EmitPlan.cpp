@@ -325,9 +325,25 @@ static Location moduleLoc(ModuleOp module) {
   return entries.empty() ? module.getLoc() : (*entries.begin()).getLoc();
 }
 
-/// Checks that sizes at the dimensions' limits can be computed in 64 bits, and that memory can be that large.
-static LogicalResult checkSizes(ModuleOp module) {
+/// Checks that sizes of dimensions and what is computed from them fit their types.
+static LogicalResult checkLimits(ModuleOp module) {
   Location loc = moduleLoc(module);
+  if (auto bounds = module->getAttrOfType<DictionaryAttr>(kBoundsAttr))
+    for (auto bound : bounds)
+      if (cast<IntegerAttr>(bound.getValue()).getInt() > XF_ABI_MAX_SIZE)
+        return emitError(loc, "dimension " + bound.getName().getValue() + " is too large with all beams; lower its limit (--limit)");
+  for (StringRef attribute : {kGenerateAttr, kPredictAttr}) {
+    ModuleRoles roles(module, attribute);
+    for (StringRef role : {"batch", "source", "target"})
+      if (roles.bound(role).value_or(0) > XF_ABI_MAX_LIMIT)
+        return emitError(loc,
+                         "dimension " + roles.name(role) + " is too large for a search or predictions; lower the limit of " + role + " (--limit)");
+  }
+  return success();
+}
+
+/// Checks that sizes of tensors at the dimensions' limits can be computed in 64 bits, and that memory can be that large.
+static LogicalResult checkSizes(ModuleOp module) {
   auto isTooLarge = [&](RankedTensorType type, int64_t layers) {
     if (!type.getElementType().isIntOrFloat())
       return false; // checkModule() refuses it
@@ -340,26 +356,15 @@ static LogicalResult checkSizes(ModuleOp module) {
     emitError(op->getLoc(), "a tensor of shape " + describeShape(type) + " is larger than any memory; lower the limits of its dimensions (--limit)");
     return WalkResult::interrupt();
   };
-  if (auto bounds = module->getAttrOfType<DictionaryAttr>(kBoundsAttr))
-    for (auto bound : bounds)
-      if (cast<IntegerAttr>(bound.getValue()).getInt() > XF_ABI_MAX_SIZE)
-        return emitError(loc, "dimension " + bound.getName().getValue() + " is too large with all beams; lower its limit (--limit)");
-  for (StringRef attribute : {kGenerateAttr, kPredictAttr}) {
-    ModuleRoles roles(module, attribute);
-    for (StringRef role : {"batch", "source", "target"})
-      if (roles.bound(role).value_or(0) > XF_ABI_MAX_LIMIT)
-        return emitError(loc,
-                         "dimension " + roles.name(role) + " is too large for a search or predictions; lower the limit of " + role + " (--limit)");
-  }
   WalkResult walked = module.walk([&](Operation *op) {
     if (auto state = dyn_cast<StateOp>(op); state && isTooLarge(state.getTensorType(), state.getLayers()))
       return refuse(op, state.getTensorType());
+    SmallVector<Type> types;
     for (Region &region : op->getRegions())
-      for (Value argument : region.getArguments())
-        if (auto type = dyn_cast<RankedTensorType>(argument.getType()); type && isTooLarge(type, 1))
-          return refuse(op, type);
-    for (Type result : op->getResultTypes())
-      if (auto type = dyn_cast<RankedTensorType>(result); type && isTooLarge(type, 1))
+      llvm::append_range(types, region.getArgumentTypes());
+    llvm::append_range(types, op->getResultTypes());
+    for (Type each : types)
+      if (auto type = dyn_cast<RankedTensorType>(each); type && isTooLarge(type, 1))
         return refuse(op, type);
     return WalkResult::advance();
   });
@@ -383,7 +388,7 @@ static void emitSearchKernels(ModuleOp module, CodeModule &result) {
 
 FailureOr<CodeModule> convertToCode(ModuleOp module, Targets targets) {
   // Sizes first: the others multiply them.
-  if (failed(checkSizes(module)) || failed(checkModule(module)))
+  if (failed(checkLimits(module)) || failed(checkSizes(module)) || failed(checkModule(module)))
     return failure();
   CodeModule result;
   result.targets = targets;

@@ -199,13 +199,18 @@ int64_t decoder::immediate(const statement &s, std::string_view text) {
   return static_cast<int64_t>(*value);
 }
 
-int32_t decoder::address(const statement &s, std::string_view text, int64_t &offset) {
+std::pair<std::string_view, int64_t> decoder::base_and_offset(const statement &s, std::string_view text) {
   if (!text.starts_with('[') || !text.ends_with(']'))
     reject(s.line, s.text);
   text = text.substr(1, text.size() - 2);
   size_t plus = text.find('+');
-  offset = plus == std::string_view::npos ? 0 : immediate(s, trim(text.substr(plus + 1)));
-  return source(s, trim(text.substr(0, plus)), type::b64);
+  return {trim(text.substr(0, plus)), plus == std::string_view::npos ? 0 : immediate(s, trim(text.substr(plus + 1)))};
+}
+
+int32_t decoder::address(const statement &s, std::string_view text, int64_t &offset) {
+  std::string_view base;
+  std::tie(base, offset) = base_and_offset(s, text);
+  return source(s, base, type::b64);
 }
 
 type decoder::last_type(const statement &s, size_t behind) const {

@@ -27,6 +27,7 @@ private:
   bool decode_launches(const statement &s, instruction &i);
   bool decode_matrices(const statement &s, instruction &i);
   void decode_memory(const statement &s, instruction &i);
+  void decode_parameter(const statement &s, instruction &i, std::string_view memory);
   void decode_convert(const statement &s, instruction &i);
   void decode_convert_pair(const statement &s, instruction &i);
   void decode_compare(const statement &s, instruction &i);
@@ -45,6 +46,8 @@ private:
   int32_t constant_row(int bytes, uint64_t value);
   // A number that is written in the text.
   int64_t immediate(const statement &s, std::string_view text);
+  // `[base + offset]`, or without the offset.
+  std::pair<std::string_view, int64_t> base_and_offset(const statement &s, std::string_view text);
   // `[register + offset]`; returns the register's row.
   int32_t address(const statement &s, std::string_view text, int64_t &offset);
   int64_t shared_address(std::string_view name);

@@ -144,6 +144,16 @@ void decoder::decode_move(const statement &s, instruction &i) {
   }
 }
 
+void decoder::decode_parameter(const statement &s, instruction &i, std::string_view memory) {
+  auto [name, offset] = base_and_offset(s, memory);
+  auto named = std::find(text_.parameters.begin(), text_.parameters.end(), name);
+  i.op = op::load_param;
+  int64_t first = 8 * (named - text_.parameters.begin()), last = static_cast<int64_t>(result_.parameter_bytes) - i.count * size_of(i.type);
+  if (named == text_.parameters.end() || offset < -first || offset > last - first)
+    reject(s.line, s.text);
+  i.immediate = first + offset;
+}
+
 void decoder::decode_memory(const statement &s, instruction &i) {
   bool loads = s.opcode[0] == "ld";
   if (s.operands.size() != 2)
@@ -167,21 +177,8 @@ void decoder::decode_memory(const statement &s, instruction &i) {
       i.narrows |= static_cast<uint8_t>(1 << n);
   }
   i.widens = loads && is_wider(i.target[0], i.type);
-  if (s.has("param")) {
-    std::string_view name = std::string_view(memory).substr(1, memory.size() - 2);
-    size_t plus = name.find('+');
-    for (size_t n = 0; n < text_.parameters.size(); ++n)
-      if (text_.parameters[n] == trim(name.substr(0, plus))) {
-        i.op = op::load_param;
-        i.immediate = static_cast<int64_t>(8 * n);
-        if (plus != std::string_view::npos)
-          i.immediate += immediate(s, trim(name.substr(plus + 1)));
-        if (i.immediate < 0 || i.immediate > static_cast<int64_t>(result_.parameter_bytes) - i.count * size_of(i.type))
-          reject(s.line, s.text);
-        return;
-      }
-    reject(s.line, s.text);
-  }
+  if (s.has("param"))
+    return decode_parameter(s, i, memory);
   bool shared = s.has("shared");
   i.op = loads ? (shared ? op::load_shared : op::load_global) : (shared ? op::store_shared : op::store_global);
   // A store's address is its target.
