@@ -118,6 +118,12 @@ TEST(EmulatorForms, WhatNamesSay) {
            "st.global.v2.b32 [%rd2], {%r3}",
            "st.param.b32 [k_param_0], %r3",
            "ld.global.pred %p2, [%rd1]",
+           // parameters
+           "ld.param.b32 %r2, k_param_0",
+           "ld.param.b32 %r2, [k_param_9]",
+           "ld.param.b32 %r2, [k_param_0+-4]",
+           "ld.param.b32 %r2, [k_param_0+4096]",
+           "ld.param.b32 %r2, [k_param_1+9223372036854775807]",
            // types
            "shf.l.wrap.b64 %rd6, %rd5, %rd5, 3",
            "prmt.b64 %rd6, %rd5, %rd5, 3",

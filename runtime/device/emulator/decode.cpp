@@ -208,8 +208,8 @@ std::pair<std::string_view, int64_t> decoder::base_and_offset(const statement &s
 }
 
 int32_t decoder::address(const statement &s, std::string_view text, int64_t &offset) {
-  std::string_view base;
-  std::tie(base, offset) = base_and_offset(s, text);
+  auto [base, distance] = base_and_offset(s, text);
+  offset = distance;
   return source(s, base, type::b64);
 }
 

@@ -5,6 +5,8 @@
 #include "runtime/device/emulator/program.h"
 #include "runtime/device/emulator/statement.h"
 
+#include <utility>
+
 namespace xf::rt::emulator {
 
 // Whether there is an instruction of that name. The decoder checks its operands.
