@@ -74,8 +74,13 @@ def run(*command, stdin=None, ok=True):
     return done.returncode, done.stdout, done.stderr
 
 
-def compile_model(description, output, *options, ok=True):
-    return run(BIN / "xfc", description, "-o", output, *options, ok=ok)
+HERE = available_isas("int8")  # all that models may have kernels for
+
+
+def compile_model(description, output, *options, isas=HERE[-1:], ok=True):
+    """Makes the CPU's code for these instruction sets, or with None for all. By default it is for the machine's best, which takes a fraction of the time."""
+    needed = isas and not {"cuda", "--emit=ptx"} & set(options)
+    return run(BIN / "xfc", description, "-o", output, *options, *(["--isa", ",".join(isas)] if needed else []), ok=ok)
 
 
 def compile_seed2(*weights, options=(), ok=True):
@@ -86,10 +91,10 @@ def compile_seed2(*weights, options=(), ok=True):
     return (WORK / "model").read_bytes() if ok else done
 
 
-def compile_g2p(output, *options):
+def compile_g2p(output, *options, isas=HERE[-1:]):
     folder = MODELS / "g2p"
     compile_model(folder / "g2p.xf", output, "--config", folder / "config.json", "--weights", folder / "weights.safetensors",
-                  "--source-vocab", folder / "source.vocab", "--target-vocab", folder / "target.vocab", *options)
+                  "--source-vocab", folder / "source.vocab", "--target-vocab", folder / "target.vocab", *options, isas=isas)
     return output
 
 
@@ -100,7 +105,7 @@ def kept_g2p(kind="f32", target="cpu"):
     if not kept.exists() or kept.stat().st_mtime <= max(source.stat().st_mtime for source in sources):
         kept.parent.mkdir(parents=True, exist_ok=True)
         # Two tests may find it missing at once, so that only a complete file gets the name.
-        compile_g2p(kept.with_name(f"{kept.name}.{os.getpid()}"), "--type", kind, "--target", target).replace(kept)
+        compile_g2p(kept.with_name(f"{kept.name}.{os.getpid()}"), "--type", kind, "--target", target, isas=None).replace(kept)
     return kept
 
 

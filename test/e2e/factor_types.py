@@ -7,7 +7,7 @@ are exact, neither does the choice between AVX2, AVX-512 and VNNI. With int8-wei
 import random
 import struct
 
-from common import MODELS, WORK, Checks, compile_model, distance, kept_g2p, results, run, write_safetensors
+from common import HERE, MODELS, WORK, Checks, compile_model, distance, kept_g2p, results, run, write_safetensors
 from factors import GOLDENS, confirm_golden
 from session import isas_of
 
@@ -19,7 +19,7 @@ for kind, allowed in TOLERANCE.items():
     for description, folder in GOLDENS:
         model, data = WORK / "model", MODELS / folder
         compile_model(MODELS / description, model, "--config", data / "config.json", "--weights", data / "weights.safetensors",
-                      "--emit=model", "--type", kind)
+                      "--emit=model", "--type", kind, isas=HERE)
         bits = {}
         # The parameters that the interpreter reads back from a file of fewer bits are those that its kernels compute with.
         for options in [("--reference=f32",)] + [("--isa", isa, "--threads", threads) for isa in isas_of(model, kind) for threads in (1, 2, 3)]:

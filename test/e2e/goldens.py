@@ -4,13 +4,13 @@ goldens.py DESCRIPTION FOLDER [KIND]: FOLDER holds config.json, io.safetensors, 
 """
 import sys
 
-from common import BIN, Checks, WORK, available_isas, compile_model, golden_weights, run
+from common import BIN, HERE, Checks, WORK, available_isas, compile_model, golden_weights, run
 
 description, folder = sys.argv[1], sys.argv[2]
 kind = sys.argv[3] if len(sys.argv) > 3 else "model"
 artefact = WORK / "artefact"
 compile_model(description, artefact, "--config", f"{folder}/config.json", "--weights", golden_weights(folder),
-              f"--emit={kind}")
+              f"--emit={kind}", isas=HERE)
 checks = Checks()
 golden = ["--golden", f"{folder}/io.safetensors"]
 for isa in available_isas():

@@ -6,7 +6,7 @@ import contextlib
 import ctypes
 import struct
 
-from common import MODELS, WORK, Checks, available_isas, compile_model, golden_weights, kept_g2p, packed, results, run
+from common import HERE, MODELS, WORK, Checks, available_isas, compile_model, golden_weights, kept_g2p, packed, results, run
 from session import Session, library, opened
 
 checks = Checks()
@@ -18,7 +18,8 @@ def compiled(title, description, folder, kind="f32"):
     if (title, kind) not in made:
         config = ["--config", folder / "config.json"] if (folder / "config.json").exists() else []
         made[title, kind] = WORK / f"{title}-{kind}"
-        compile_model(MODELS / description, made[title, kind], *config, "--weights", golden_weights(folder), "--type", kind, "--emit=model")
+        compile_model(MODELS / description, made[title, kind], *config, "--weights", golden_weights(folder), "--type", kind, "--emit=model",
+                      isas=HERE)
     return made[title, kind]
 
 

@@ -4,7 +4,7 @@ interpreter's, those of equivalent descriptions, and the same bits for a sentenc
 import random
 import struct
 
-from common import Checks, WORK, available_isas, compile_model, distance, packed, results, run
+from common import HERE, Checks, WORK, available_isas, compile_model, distance, packed, results, run
 
 POOL = """
 block Part(d: int) {
@@ -117,7 +117,7 @@ def tokens(*rows):
 
 def compiled(name, text, *options):
     (WORK / "description.xf").write_text(text, encoding="utf-8")
-    compile_model(WORK / "description.xf", WORK / name, "--random-weights", 3, "--target", "cpu,cuda", *options)
+    compile_model(WORK / "description.xf", WORK / name, "--random-weights", 3, "--target", "cpu,cuda", *options, isas=HERE)
     return WORK / name
 
 

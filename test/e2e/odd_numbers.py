@@ -2,7 +2,7 @@
 instruction set and in the GPU emulator. So have reads of tables at computed indices that turn out to be constant."""
 import struct
 
-from common import WORK, Checks, available_isas, compile_model, results
+from common import HERE, WORK, Checks, available_isas, compile_model, results
 from session import isas_of
 
 checks = Checks()
@@ -65,7 +65,7 @@ def same(x, y):
 def compare(name, text, inputs, isas=available_isas()):
     (WORK / "model.xf").write_text(text)
     model = WORK / "compiled.img"
-    compile_model(WORK / "model.xf", model, "--random-weights", 1, "--limit=batch=64", "--emit=model", "--target", "cpu,cuda")
+    compile_model(WORK / "model.xf", model, "--random-weights", 1, "--limit=batch=64", "--emit=model", "--target", "cpu,cuda", isas=HERE)
     expected = results(model, inputs, "--reference")
     for options in [("--isa", isa) for isa in isas] + [("--device", "emulator")]:
         got = results(model, inputs, *options)
@@ -125,7 +125,7 @@ PLACES = """model M(d = 8) {
 }
 """
 (WORK / "model.xf").write_text(PLACES)
-compile_model(WORK / "model.xf", WORK / "places", "--random-weights", 1, "--emit=model", "--target", "cpu,cuda")
+compile_model(WORK / "model.xf", WORK / "places", "--random-weights", 1, "--emit=model", "--target", "cpu,cuda", isas=HERE)
 for options in [("--isa", isa) for isa in available_isas()] + [("--device", "emulator"), ("--reference",)]:
     got = results(WORK / "places", {"in.x": tensor((2, 5, 8), [PLAIN[(3 * i) % 7] for i in range(80)])}, *options)
     checks.that(not isinstance(got, str) and got["a"] == got["b"] != got["c"] == got["e"], f"{options}: places outside of a table are not its ends")
@@ -155,7 +155,7 @@ compare("constants", """model M(d = 40) {
 
 # Bytes cannot hold NaN or infinity, but a row's scale can.
 (WORK / "linear.xf").write_text("model M(d = 8) {\n  l: Linear(d, d)\n  entry run(x: f32[B, d]) -> y = l(x)\n}\n")
-compile_model(WORK / "linear.xf", WORK / "linear", "--random-weights", 1, "--type", "int8", "--emit=model")
+compile_model(WORK / "linear.xf", WORK / "linear", "--random-weights", 1, "--type", "int8", "--emit=model", isas=HERE)
 rows = [PLAIN[1:9], [ODD[1]] + PLAIN[2:9], PLAIN[1:8] + [ODD[0]], [ODD[3]] + PLAIN[2:9]]
 for isa in isas_of(WORK / "linear", "int8"):
     got = results(WORK / "linear", {"in.x": tensor((4, 8), sum(rows, []))}, "--isa", isa)

@@ -1,7 +1,7 @@
 """CPUs that qemu emulates: compiled programs run on them, with the results that their kernels have here, or say what is missing."""
 import shutil
 
-from common import BIN, MODELS, WORK, Checks, kept_g2p, run, skip
+from common import BIN, MODELS, WORK, Checks, compile_g2p, kept_g2p, run, skip
 
 # What qemu calls a CPU, and the instruction set that is the best there.
 CPUS = {"Nehalem": "baseline", "Haswell": "avx2"}
@@ -31,6 +31,15 @@ for kind in TYPES:
     status, out, err = on("core2duo", *search, stdin=lines, ok=False)
     missing = "this CPU is too old: an x86-64 CPU with SSE4.2 and POPCNT" in err
     checks.that(status == 1 and out == "" and missing, f"{kind} on core2duo: {status} {out} {err}")
+
+# A program with code for one instruction set runs where that is, as the program with all of them does.
+one = compile_g2p(WORK / "one", isas=["avx2"])
+_, out, err = on("Haswell", one, stdin=lines)
+want = run(kept_g2p(), "--isa", "avx2", stdin=lines)[1]
+checks.that(out == want and err == "", f"code for AVX2 on Haswell: {out} {err} instead of {want}")
+status, out, err = on("Nehalem", one, stdin=lines, ok=False)
+missing = "the model was compiled for avx2 and better; this CPU's best is baseline" in err
+checks.that(status == 1 and out == "" and missing, f"code for AVX2 on Nehalem: {status} {out} {err}")
 
 # The compiler itself needs no more than x86-64-v2 either.
 tagger = MODELS / "tagger"

@@ -4,14 +4,14 @@ import resource
 import shutil
 import struct
 
-from common import BIN, Checks, MODELS, WORK, compile_model, run, skip, write_safetensors
+from common import BIN, HERE, Checks, MODELS, WORK, compile_model, run, skip, write_safetensors
 import capi
 
 if shutil.disk_usage(WORK).free < 6 << 30:
     skip("less than 6 GB of disk are free")
 checks = Checks()
 model = WORK / "model"
-compile_model(MODELS / "seed3" / "seed3.xf", model, "--random-weights", 7, "--emit=model")
+compile_model(MODELS / "seed3" / "seed3.xf", model, "--random-weights", 7, "--emit=model", isas=HERE)
 used = resource.getrusage(resource.RUSAGE_CHILDREN)
 seconds, peak = used.ru_utime + used.ru_stime, used.ru_maxrss // 1024
 with open(model, "rb") as file:

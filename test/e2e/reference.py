@@ -4,7 +4,7 @@ No type rounds the inputs: they are integers, and each row's largest is 127.
 """
 import random
 
-from common import BIN, Checks, SOURCE, WORK, compile_model, packed, read_safetensors, results, run, unpacked, write_safetensors
+from common import BIN, HERE, Checks, SOURCE, WORK, compile_model, packed, read_safetensors, results, run, unpacked, write_safetensors
 
 checks = Checks()
 rng = random.Random(1)
@@ -52,7 +52,7 @@ for options in (["--inputs", WORK / "in"], ["--entry", "run"]):
 """)
 values = [0.0, 1.0, -1.0, 1e-11, -1e-11, 3.0, 7.0, 15.0, 255.0, 1e30, -1e30, 2.5]
 inputs = {"x": packed("F32", [2, 6], values)}
-compile_model(WORK / "steps.xf", WORK / "model", "--random-weights", 1, "--emit=model", "--target", "cpu,cuda")
+compile_model(WORK / "steps.xf", WORK / "model", "--random-weights", 1, "--emit=model", "--target", "cpu,cuda", isas=HERE)
 out = golden(WORK / "model", "--device", "cpu")
 n, buckets = unpacked(out["n"]), unpacked(out["bucket"])
 checks.that(n[:3] == (0, 2**31 - 1, -2**31) and n[3] == 1000000000 and n[9:11] == (2**31 - 1, -2**31), f"int(x * 1e20) is {n}")

@@ -4,7 +4,7 @@ batch and number of threads they are the same to the bit, in f32 also on all ins
 import json
 import random
 
-from common import BIN, Checks, MODELS, WORK, available_isas, compile_model, packed, run, write_safetensors
+from common import BIN, HERE, Checks, MODELS, WORK, available_isas, compile_model, packed, run, write_safetensors
 
 STEPS, VOCABULARY, END = 10, 5003, 1
 rng = random.Random(11)
@@ -21,7 +21,7 @@ shortlist.write_text("\t" + " ".join(str(t) for t in range(3, VOCABULARY, 7)) + 
 
 def compiled(name, *options):
     path = WORK / name
-    compile_model(MODELS / "bench" / "bench.xf", path, "--config", config, "--random-weights", 4, *options)
+    compile_model(MODELS / "bench" / "bench.xf", path, "--config", config, "--random-weights", 4, *options, isas=HERE)
     return path
 
 

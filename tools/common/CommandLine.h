@@ -36,6 +36,7 @@ public:
 
 /// An option that is one of some words, cl::values(…).
 template <typename T> using Choice = llvm::cl::opt<T, /*ExternalStorage=*/false, ChoiceParser<T>>;
+template <typename T> using Choices = llvm::cl::list<T, /*Storage=*/bool, ChoiceParser<T>>;
 
 /// Refuses an empty text, as of a shell's variable that was meant to hold one: it would count as an option that is not given.
 class TextParser : public llvm::cl::parser<std::string> {

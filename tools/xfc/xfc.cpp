@@ -23,6 +23,8 @@ namespace cl = llvm::cl;
 
 namespace {
 
+using xf::codegen::Isa;
+
 struct Options {
   cl::OptionCategory category{"xfc options"};
   xf::Text input{cl::Positional, cl::desc("DESCRIPTION.xf (or IR: .mlir)"), cl::Required, cl::cat(category)};
@@ -69,6 +71,11 @@ struct Options {
                cl::cat(category)};
   xf::Text target{"target", cl::desc("What to make code for: cpu (default), cuda, or cpu,cuda"), cl::init("cpu"), cl::value_desc("LIST"),
                   cl::cat(category)};
+  xf::Choices<Isa> isas{
+      "isa", cl::CommaSeparated, cl::desc("Instruction sets of the CPUs to make code for: one or several (default: all)"), cl::cat(category),
+      cl::values(clEnumValN(Isa::baseline, "baseline", "x86-64-v2"), clEnumValN(Isa::avx2, "avx2", "x86-64-v3"),
+                 clEnumValN(Isa::avx2_vnni, "avx2_vnni", "with AVX-VNNI"), clEnumValN(Isa::avx512, "avx512", "x86-64-v4"),
+                 clEnumValN(Isa::avx512_vnni, "avx512_vnni", "with VNNI"), clEnumValN(Isa::avx512_bf16, "avx512_bf16", "with BF16"))};
 };
 
 int fail(llvm::StringRef message) {
@@ -133,7 +140,7 @@ bool readVocabulary(const xf::VocabularyFiles &files, xf::Vocabulary &vocabulary
 
 /// Parses a list of devices, separated by commas.
 bool parseTargets(const std::string &list, xf::Targets &targets) {
-  targets = {false, false};
+  targets.cpu = targets.cuda = false;
   llvm::SmallVector<llvm::StringRef> names;
   llvm::StringRef(list).split(names, ',');
   for (llvm::StringRef name : names) {
@@ -177,15 +184,19 @@ bool fitsOutput(const Options &options, llvm::ArrayRef<std::string> others) {
 /// Whether the input is IR, from which a compilation is resumed.
 bool isIR(const Options &options) { return llvm::sys::path::extension(options.input) == ".mlir"; }
 
-/// The devices that code is made for; PTX is for one kind only.
+/// What code is made for; PTX is for one kind of device only.
 bool chooseTargets(const Options &options, xf::Targets &targets) {
   if (!parseTargets(options.target, targets))
     return false;
-  if (options.emit != xf::Emit::ptx)
+  if (options.emit == xf::Emit::ptx && options.target.getNumOccurrences() == 0)
+    targets.cpu = false, targets.cuda = true;
+  if (options.emit == xf::Emit::ptx && !targets.cuda)
+    return refuse("--emit=ptx is for --target cuda");
+  if (options.isas.empty())
     return true;
-  if (options.target.getNumOccurrences() == 0)
-    targets = {false, true};
-  return targets.cuda || refuse("--emit=ptx is for --target cuda");
+  targets.isas.assign(options.isas.begin(), options.isas.end());
+  llvm::sort(targets.isas);
+  return targets.cpu || refuse("--isa is for the CPU's code, which is not made");
 }
 
 /// Refuses options for descriptions if the input is IR, which they cannot change any more.

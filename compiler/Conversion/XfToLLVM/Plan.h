@@ -10,6 +10,7 @@ namespace xf {
 /// What kernels are made for.
 struct Targets {
   bool cpu = true, cuda = false;
+  llvm::SmallVector<codegen::Isa> isas{std::begin(codegen::kAllIsas), std::end(codegen::kAllIsas)}; // of the CPU, ascending
 };
 
 /// Kernel ops that an entry's plan calls, and the indices of their kernels.

@@ -75,6 +75,14 @@ SmallVector<Isa> kernelIsas(Operation *op) {
   return isas;
 }
 
+SmallVector<Isa> kernelIsas(Operation *op, ArrayRef<Isa> wanted) {
+  SmallVector<Isa> isas = kernelIsas(op), used;
+  for (Isa isa : wanted)
+    if (Isa best = *std::prev(llvm::upper_bound(isas, isa)); used.empty() || used.back() != best)
+      used.push_back(best);
+  return used;
+}
+
 int64_t kernelScratchBytes(Operation *op, ModuleOp root) {
   return llvm::TypeSwitch<Operation *, int64_t>(op)
       .Case([&](ContractOp op) { return contractScratchBytes(op); })

@@ -12,6 +12,8 @@ namespace xf::cpu {
 
 /// The instruction sets that have a kernel of their own for `op`: the general ones, and those made for its products and conversions.
 llvm::SmallVector<Isa> kernelIsas(mlir::Operation *op);
+/// Those of them that CPUs with `wanted` (ascending) use: of each the best that it has.
+llvm::SmallVector<Isa> kernelIsas(mlir::Operation *op, llvm::ArrayRef<Isa> wanted);
 
 /// Adds the kernel of `op` as function `name` to `module` (dialects llvm, scf, arith, math, vector). `root` is the
 /// module that `op` lives in (bounds of dimensions, states).

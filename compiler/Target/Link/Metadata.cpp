@@ -143,21 +143,28 @@ private:
 
   void putKernels() {
     std::vector<xf_abi_kernels> sets;
-    std::vector<uint64_t> offsets(contents.codeModule.kernels.size());
-    for (codegen::Isa isa : codegen::kAllIsas) {
-      // A kernel that an instruction set adds nothing to is the one of the set before.
-      bool any = false;
-      for (auto [offset, name] : llvm::zip(offsets, contents.codeModule.kernels)) {
-        auto symbol = contents.code.symbols.find((name + "." + codegen::isaName(isa)).str());
-        if (symbol == contents.code.symbols.end())
-          continue;
-        offset = symbol->second;
-        any = true;
+    for (codegen::Isa isa : contents.codeModule.targets.isas) {
+      std::vector<uint64_t> offsets;
+      codegen::Isa needed = codegen::Isa::baseline;
+      for (StringRef name : contents.codeModule.kernels) {
+        auto [own, offset] = bestKernel(name, isa);
+        offsets.push_back(offset);
+        needed = std::max(needed, own);
       }
-      if (any)
-        sets.push_back({static_cast<uint32_t>(isa), 0, bytes.putTable<uint64_t>(offsets)});
+      // Where it adds nothing to the one before, that serves CPUs with both.
+      if (sets.empty() || sets.back().isa != static_cast<uint32_t>(needed))
+        sets.push_back({static_cast<uint32_t>(needed), 0, bytes.putTable<uint64_t>(offsets)});
     }
     header.kernels = bytes.putTable<xf_abi_kernels>(sets);
+  }
+
+  /// The best of a kernel that CPUs with `isa` execute, and its offset: a kernel that an instruction set adds nothing to has none for it.
+  std::pair<codegen::Isa, uint64_t> bestKernel(StringRef name, codegen::Isa isa) {
+    for (codegen::Isa own : llvm::reverse(codegen::kAllIsas))
+      if (own <= isa)
+        if (auto symbol = contents.code.symbols.find((name + "." + codegen::isaName(own)).str()); symbol != contents.code.symbols.end())
+          return {own, symbol->second};
+    llvm_unreachable("each kernel has code for each instruction set that code is made for");
   }
 
   void putGpuKernels() {
