@@ -86,9 +86,9 @@ TEST_P(ContractTest, IsRightAndInvariant) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Shapes, ContractTest,
-                         testing::Values(std::pair{64, 64}, std::pair{5, 16}, std::pair{176, 37}, std::pair{100, 1}, std::pair{33, 520},
-                                         std::pair{40, 2600},
+                         testing::Values(std::pair{64, 64}, std::pair{5, 16}, std::pair{176, 37}, std::pair{100, 1},
                                          /*rows are interleaved*/ std::pair{272, 37}));
+INSTANTIATE_TEST_SUITE_P(LargeShapes, ContractTest, testing::Values(std::pair{33, 520}, std::pair{40, 2600}));
 
 /// Sums that are the result are written where it is, if whole vectors fit there: whatever its columns, and how far they are apart.
 TEST(BareContractTest, IsRight) {

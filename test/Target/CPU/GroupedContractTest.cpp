@@ -120,7 +120,8 @@ TEST_P(GroupedContractTest, ByteWeightsAreThePlainLoop) { check(Factor::i8_weigh
 
 INSTANTIATE_TEST_SUITE_P(Shapes, GroupedContractTest,
                          testing::Values(std::pair{64, 64}, std::pair{5, 16}, std::pair{176, 37}, std::pair{100, 1}, std::pair{33, 522},
-                                         std::pair{48, 3}, std::pair{70, 1100}, std::pair{20, 2100}));
+                                         std::pair{48, 3}));
+INSTANTIATE_TEST_SUITE_P(LargeShapes, GroupedContractTest, testing::Values(std::pair{70, 1100}, std::pair{20, 2100}));
 #ifndef XF_TEST_GPU_KERNELS
 /// Several parts of rows, of as many columns that not all sums wait for the next part; and several chunks of rows.
 INSTANTIATE_TEST_SUITE_P(Sections, GroupedContractTest, testing::Values(std::pair{530, 530}));

@@ -146,13 +146,14 @@ TEST_P(TensorContractTest, IsExactAndInvariant) {
         << "row " << row << " depends on its neighbours";
 }
 
-INSTANTIATE_TEST_SUITE_P(Shapes, TensorContractTest,
-                         testing::Combine(testing::Values("bf16", "f16"), testing::Values(1, 16, 40, 130),
-                                          testing::Values(1, 7, 16, 33, 320, 512, 522, 2100)),
-                         [](const auto &info) {
-                           return std::get<0>(info.param) + "_" + std::to_string(std::get<1>(info.param)) + "x" +
-                                  std::to_string(std::get<2>(info.param));
-                         });
+const auto kDepths = testing::Values(1, 7, 16, 33, 320, 512, 522, 2100);
+std::string shapeName(const testing::TestParamInfo<TensorContractTest::ParamType> &info) {
+  auto [type, columns, depth] = info.param;
+  return type + "_" + std::to_string(columns) + "x" + std::to_string(depth);
+}
+INSTANTIATE_TEST_SUITE_P(Shapes, TensorContractTest, testing::Combine(testing::Values("bf16", "f16"), testing::Values(1, 16, 40), kDepths),
+                         shapeName);
+INSTANTIATE_TEST_SUITE_P(LargeShapes, TensorContractTest, testing::Combine(testing::Values("bf16", "f16"), testing::Values(130), kDepths), shapeName);
 
 /// Rows and columns for which the tile of that name is taken.
 struct Large {
