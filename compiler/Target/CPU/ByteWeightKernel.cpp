@@ -27,7 +27,7 @@ public:
     sums.assign(rows * panels, b.splatF32(0.0));
     SmallVector<Value> end = b.loop(b.i64(0), operands.depth, 1, rowPointers.carriedWith(sums), [&](Value k, ValueRange before) {
       rowPointers.take(before, sums);
-      prefetcher.prefetch(k);
+      prefetcher.prefetch(k, 0, 1);
       step(k, kGroup);
       return rowPointers.carriedWith(sums);
     });

@@ -81,7 +81,7 @@ private:
       rowPointers.take(before, sums);
       for (int64_t u = 0; u < unroll; ++u) {
         if (u % 2 == 0 || prefetchesAlways)
-          prefetcher.prefetch(b.add(k, u));
+          prefetcher.prefetch(k, u, unroll);
         step(k, u, takesStep ? 0 : u * factors.group(), factors.group());
         if (takesStep)
           rowPointers.advance(operands.step);
@@ -116,7 +116,7 @@ private:
   /// Whether panels' lines are used up faster than hardware prefetching brings the next ones to the first-level cache: of f32 in AVX2 a line
   /// lasts for six cycles, of two panels in AVX-512 for twelve, but beside the lines of as many rows as take all of that cache.
   bool readsPanelsFast() {
-    if (prefetcher.prefetchesBehind())
+    if (prefetcher.followsStream())
       return false;
     if (hasAvx512(b.isa()))
       return rows >= largestTile(b.isa(), kind.factor).rows / 2;
@@ -138,30 +138,44 @@ private:
 } // namespace
 
 Prefetcher::Prefetcher(CodeBuilder &b, const ProductOperands &operands, const PanelKind &kind, int64_t rows, int64_t panels)
-    : b(b), streams(streamsPanels(b.isa(), rows, kind)),
+    : b(b), inRuns(prefetchesInRuns(b.isa(), rows, kind)), streams(streamsPanels(b.isa(), rows, kind)),
       cache(prefetchesRarely(b.isa(), rows, kind) ? CodeBuilder::Cache::firstLevel : CodeBuilder::Cache::secondLevel),
       count(rows >= prefetchingRows(b.isa(), kind.factor) && !streams ? panels : 0), start(operands.ahead), step(operands.aheadStep),
       next(operands.aheadPanel) {
-  if (!prefetchesOwnPanels(b.isa(), rows, kind))
+  if (!inRuns && !prefetchesOwnPanels(b.isa(), rows, kind))
     return;
-  constexpr int64_t kLine = 4 * kLanes; // a group is four bytes
-  start = b.at(operands.b, b.mul(operands.panelStride, panels), b.getI8Type());
-  step = b.i64(panels * kLine), next = b.i64(kLine);
+  start = inRuns ? operands.b : b.at(operands.b, b.mul(operands.panelStride, panels), b.getI8Type());
+  step = b.i64(panels * kLineBytes), next = b.i64(kLineBytes);
   count = panels;
   cache = CodeBuilder::Cache::firstLevel;
 }
 
-void Prefetcher::prefetch(Value k) {
-  Value line = b.at(start, b.mul(step, k), b.getI8Type());
+void Prefetcher::prefetch(Value k, int64_t u, int64_t unroll) {
+  if (inRuns)
+    return prefetchRuns(k, u, unroll);
+  Value line = b.at(start, b.mul(step, b.add(k, u)), b.getI8Type());
   for (int64_t i = 0; i < count; ++i)
     b.prefetch(b.at(line, b.mul(next, i), b.getI8Type()), cache);
+}
+
+void Prefetcher::prefetchRuns(Value k, int64_t u, int64_t unroll) {
+  constexpr int64_t kRuns = 4, kBlockBytes = 16 << 10;
+  if (unroll * count % kRuns) // a few lines at the panels' end
+    return;
+  Value line = b.at(start, b.mul(step, k), b.getI8Type());
+  Value offset = b.create<arith::AndIOp>(b.create<LLVM::PtrToIntOp>(b.getI64Type(), line), b.i64(kBlockBytes - 1));
+  Value inQuarter = b.at(line, b.sub(b.div(offset, kRuns), offset), b.getI8Type());
+  for (int64_t i = u * count; i < (u + 1) * count; ++i) {
+    int64_t run = i % kRuns;
+    b.prefetch(b.atByte(inQuarter, (kRuns - run) * kBlockBytes + run * (kBlockBytes / kRuns) + i / kRuns * kLineBytes), cache);
+  }
 }
 
 void Prefetcher::prefetchBehind(Value address) {
   // 128 lines: 160 ns at 50 GB/s. Fewer come late, more are gone from the cache again. Where the first level has room for few misses that wait for
   // memory (16 lines in Intel's Golden Cove), the second level has to have them by then.
   constexpr int64_t kBytes = 8192;
-  if (!streams)
+  if (!streams || inRuns)
     return;
   b.prefetch(b.atByte(address, 2 * kBytes), CodeBuilder::Cache::secondLevel);
   b.prefetch(b.atByte(address, kBytes), CodeBuilder::Cache::firstLevel);

@@ -15,23 +15,27 @@ mlir::LLVM::LLVMFuncOp getMicroKernel(mlir::ModuleOp module, Isa isa, const Pane
 std::string productName(const PanelKind &kind);
 
 /// Prefetches what is multiplied next, in the loop over k of a micro-kernel, before which it is constructed: what the caller says, or, of
-/// a few rows, their own next panels (prefetchesOwnPanels); otherwise nothing where the tile has too few rows.
+/// a few rows, their own next panels (prefetchesOwnPanels, streamsPanels); otherwise nothing where the tile has too few rows.
 ///
-/// It prefetches a run of lines for each panel that is read. A first-level cache has room for so few misses (24 on
-/// Zen 4) that with all of them waiting for memory it would reach half of memory's speed; runs trigger the second level's own
-/// prefetching, which has room for more.
+/// A first-level cache has room for so few misses (24 on Zen 3 and 4) that with all of them waiting for memory it would reach half of memory's
+/// speed; runs of lines trigger the second level's own prefetching, which has room for more. So it prefetches a run for each panel that is read,
+/// or of own panels four (prefetchesInRuns): while one block of 16 KB is multiplied, the last quarter of the next one, the third quarter of that
+/// behind it, and so on. Each run goes on from block to block.
 class Prefetcher {
 public:
   Prefetcher(CodeBuilder &b, const ProductOperands &operands, const PanelKind &kind, int64_t rows, int64_t panels);
-  /// Prefetches what belongs to position k.
-  void prefetch(mlir::Value k);
-  /// If panels stream, prefetches the lines so far behind the one at `address` that memory delivers them in time; else nothing.
+  /// Prefetches what belongs to position k + u, in a pass over the `unroll` positions from k on.
+  void prefetch(mlir::Value k, int64_t u, int64_t unroll);
+  /// If panels stream in a single run, prefetches the lines so far behind the one at `address` that memory delivers them in time; else nothing.
   void prefetchBehind(mlir::Value address);
-  bool prefetchesBehind() const { return streams; }
+  /// Whether panels that stream have been prefetched when they are read.
+  bool followsStream() const { return streams; }
 
 private:
+  void prefetchRuns(mlir::Value k, int64_t u, int64_t unroll);
+
   CodeBuilder &b;
-  bool streams;
+  bool inRuns, streams;
   CodeBuilder::Cache cache; // a line that is prefetched again and again is to be found in the first one
   int64_t count; // of lines at each k
   mlir::Value start, step, next; // the first line of all; bytes from one k to the next, and from one line of it to the next
