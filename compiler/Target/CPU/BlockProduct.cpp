@@ -14,8 +14,10 @@ using namespace mlir;
 
 namespace xf::cpu {
 
-/// How many groups of all rows are widened at a time: they stay in the first-level cache while panels are walked over.
-static constexpr int64_t kWideGroups = 128;
+/// How much of a tile's rows is widened at a time: it stays in the first-level cache while panels are walked over.
+static constexpr int64_t kWideBytes = 12 << 10;
+/// How many groups of all rows, and of a panel, are split at a time.
+static constexpr int64_t kSplitGroups = 128;
 
 /// The type of a panel's elements.
 static Type panelElement(Builder &b, Factor factor) {
@@ -64,21 +66,22 @@ private:
     Value accumulates;
   };
 
-  /// Calls `body` part by part; without any groups, whose sums are zeros, for an empty one.
-  void forCopiedParts(llvm::function_ref<void(const CopiedPart &)> body) {
+  /// Calls `body` for parts of `most` groups and the rest; without any groups, whose sums are zeros, for an empty one.
+  void forCopiedParts(int64_t most, llvm::function_ref<void(const CopiedPart &)> body) {
     Value elements = b.add(b.mul(operands.depth, group), kind.tail), groups = b.add(operands.depth, kind.tail ? 1 : 0);
-    b.loop(b.i64(0), b.max(groups, b.i64(1)), kWideGroups, [&](Value first) {
-      Value count = b.min(b.i64(kWideGroups), b.sub(groups, first)), from = b.mul(first, group);
-      Value length = b.min(b.i64(kWideGroups * group), b.sub(elements, from));
+    b.loop(b.i64(0), b.max(groups, b.i64(1)), most, [&](Value first) {
+      Value count = b.min(b.i64(most), b.sub(groups, first)), from = b.mul(first, group);
+      Value length = b.min(b.i64(most * group), b.sub(elements, from));
       body({first, count, from, length, b.create<arith::OrIOp>(operands.accumulates, b.less(b.i64(0), first))});
     });
   }
 
   /// Widens rows to f32, with a zero behind an odd number of elements as in the panels, and multiplies them.
   void widened() {
-    int64_t stride = kWideGroups * group + kLanes; // off powers of two, which would share cache sets
+    int64_t groups = llvm::bit_floor(static_cast<uint64_t>(kWideBytes / (tileRows * group * sizeof(float))));
+    int64_t stride = groups * group + kLanes; // off powers of two, which would share cache sets
     Value buffer = b.stack(b.getF32Type(), tileRows * stride);
-    forCopiedParts([&](const CopiedPart &part) {
+    forCopiedParts(groups, [&](const CopiedPart &part) {
       widenRows(part.from, part.length, buffer, stride);
       kind.tail = 0;
       dispatch({buffer, b.i64(stride), b.i64(1), part.groups, part.first, part.accumulates});
@@ -99,12 +102,12 @@ private:
   /// Splits the rows' bytes, then each panel's, and multiplies them tile by tile.
   void split() {
     assert(kind.pitch == 1);
-    SplitBytes bytes(kWideGroups);
+    SplitBytes bytes(kSplitGroups);
     Type split = bytes.element(b);
     Value rows = b.stack(split, blockRows(b.isa(), kind.factor) * bytes.rowStride()), panel = b.stack(split, bytes.panelElements());
     Value tiles = b.ceilDiv(operands.rows, tileRows), aheadStep = b.div(b.sub(b.add(operands.aheadStep, tiles), 1), tiles);
     auto rowAt = [&](Value row) { return b.at(rows, b.mul(row, bytes.rowStride()), split); };
-    forCopiedParts([&](const CopiedPart &part) {
+    forCopiedParts(kSplitGroups, [&](const CopiedPart &part) {
       b.loop(b.i64(0), operands.rows, 1, [&](Value row) {
         bytes.splitRow(b, b.at(operands.a, b.add(b.mul(operands.lda, row), part.from), element), part.length, part.groups, rowAt(row));
       });
