@@ -215,7 +215,7 @@ std::string productName(const PanelKind &kind) {
 
 LLVM::LLVMFuncOp getMicroKernel(ModuleOp module, Isa isa, const PanelKind &wanted, int64_t rows, int64_t panels) {
   PanelKind kind = wanted;
-  kind.streams = streamsPanels(isa, rows, wanted);
+  kind.streams = streamsPanels(isa, rows, wanted) || prefetchesInRuns(isa, rows, wanted);
   kind.isShared = prefetchesRarely(isa, rows, wanted);
   std::string name = productName(kind) + std::to_string(rows) + "x" + std::to_string(panels) + "." + isaName(isa).str();
   if (auto function = module.lookupSymbol<LLVM::LLVMFuncOp>(name))

@@ -83,8 +83,10 @@ bool prefetchesOwnPanels(Isa isa, int64_t rows, const PanelKind &kind) {
 }
 
 bool prefetchesInRuns(Isa isa, int64_t rows, const PanelKind &kind) {
-  // A Zen 3 reads a single run at 55 to 65 % of memory's speed, and four at 90 to 100. Bytes that become f32 take longer than memory anyway.
-  return !hasAvx512(isa) && kind.factor != Factor::i8_weights && (streamsPanels(isa, rows, kind) || prefetchesOwnPanels(isa, rows, kind));
+  // A Zen 3 reads a single run at 55 to 65 % of memory's speed, and four at 90 to 100. From caches runs are slower, and so are several rows of bytes,
+  // which take longer than memory.
+  bool suits = kind.factor == Factor::i8 && !isNative(isa, kind.factor) ? rows <= 2 : streamsPanels(isa, rows, kind);
+  return kind.streams && hasAvx2(isa) && !hasAvx512(isa) && suits;
 }
 
 int64_t panelsFor(Isa isa, int64_t rows, const PanelKind &kind) {

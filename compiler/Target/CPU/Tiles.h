@@ -46,7 +46,7 @@ int64_t prefetchingRows(Isa isa, Factor factor);
 bool streamsPanels(Isa isa, int64_t rows, const PanelKind &kind);
 /// Whether `rows` rows prefetch the panels behind those that they read, in a single run of lines.
 bool prefetchesOwnPanels(Isa isa, int64_t rows, const PanelKind &kind);
-/// Whether `rows` rows prefetch their own panels in several runs of lines.
+/// Whether `rows` rows prefetch their own panels, which come from memory, in several runs of lines.
 bool prefetchesInRuns(Isa isa, int64_t rows, const PanelKind &kind);
 /// Panels to take at once for `rows` rows, so that enough independent chains hide the instruction's latency.
 int64_t panelsFor(Isa isa, int64_t rows, const PanelKind &kind);

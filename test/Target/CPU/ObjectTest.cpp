@@ -154,6 +154,28 @@ TEST(ObjectTest, FewRowsTakePanelsFromMemoryOneByOne) {
   EXPECT_GT(panelsFor(Isa::avx512, 2, {.factor = Factor::bf16, .streams = true}), 1);
 }
 
+TEST(ObjectTest, FewRowsPrefetchPanelsFromMemoryInRuns) {
+  PanelKind f32{.streams = true}, bytes{.factor = Factor::i8, .streams = true};
+  for (Isa isa : {Isa::avx2, Isa::avx2_vnni})
+    for (int64_t rows = 1; rows <= largestTile(isa).rows; ++rows) {
+      EXPECT_EQ(prefetchesInRuns(isa, rows, f32), rows >= 3) << rows;
+      EXPECT_EQ(panelsFor(isa, rows, f32), rows >= 3 ? 1 : panelsFor(isa, rows, {})) << rows;
+      EXPECT_EQ(prefetchesInRuns(isa, rows, bytes), isa == Isa::avx2 ? rows <= 2 : rows >= 3) << rows;
+      EXPECT_FALSE(prefetchesInRuns(isa, rows, {}) || prefetchesInRuns(isa, rows, {.factor = Factor::i8})) << rows;
+    }
+  EXPECT_FALSE(prefetchesInRuns(Isa::avx512, 4, f32));
+  // Of each of the next four blocks of 16 KB a quarter: the first of the last one, … the last of the first one.
+  mlir::MLIRContext context;
+  mlir::OwningOpRef<mlir::ModuleOp> module = mlir::ModuleOp::create(mlir::UnknownLoc::get(&context));
+  getMicroKernel(*module, Isa::avx2, f32, 4, 1);
+  std::string error;
+  auto text = emitAssembly(*module, error);
+  ASSERT_TRUE(mlir::succeeded(text)) << error;
+  EXPECT_EQ(llvm::StringRef(*text).count("prefetch"), 4u) << *text;
+  for (int64_t run : {1, 2, 3})
+    EXPECT_EQ(llvm::StringRef(*text).count("prefetcht0\t-" + std::to_string(run * (16 - 4) * 1024) + "("), 1u) << run << *text;
+}
+
 TEST(ObjectTest, InterleavedRowsHaveRoomForATile) {
   for (Isa isa : kAllIsas)
     for (int64_t rows = 1; rows <= largestTile(isa).rows; ++rows)
