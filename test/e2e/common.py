@@ -78,7 +78,8 @@ HERE = available_isas("int8")  # all that models may have kernels for
 
 
 def compile_model(description, output, *options, isas=HERE[-1:], ok=True):
-    """Makes the CPU's code for these instruction sets, or with None for all. By default it is for the machine's best, which takes a fraction of the time."""
+    """Makes the CPU's code for these instruction sets, or with None for all; by default for the machine's best alone, which takes a fraction of the
+    time."""
     needed = isas and not {"cuda", "--emit=ptx"} & set(options)
     return run(BIN / "xfc", description, "-o", output, *options, *(["--isa", ",".join(isas)] if needed else []), ok=ok)
 

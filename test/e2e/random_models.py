@@ -59,7 +59,8 @@ def check(number):
     kind = rng.choice(["f32", *KINDS])
     gpu = kind in ("f32", "bf16") and rng.random() < 0.5
     compiled, title = WORK / "model", f"random model {number} ({kind})"
-    status, _, err = compile_model(WORK / "random.xf", compiled, "--random-weights", number, "--type", kind, "--emit=model", "--target", "cpu,cuda" if gpu else "cpu", isas=None, ok=False)
+    status, _, err = compile_model(WORK / "random.xf", compiled, "--random-weights", number, "--type", kind, "--emit=model",
+                                   "--target", "cpu,cuda" if gpu else "cpu", isas=None, ok=False)
     if status:
         return checks.that(False, f"{title}: {err[-1500:]}")
     want = results(compiled, inputs, "--reference")
@@ -104,7 +105,8 @@ def search(number):
     model = Search(number)
     (WORK / "search.xf").write_text(model.text)
     gpu, compiled, title = rng.random() < 0.25, WORK / "search", f"random search {number}"
-    status, _, err = compile_model(WORK / "search.xf", compiled, "--random-weights", number, "--target", "cpu,cuda" if gpu else "cpu", isas=None, ok=False)
+    status, _, err = compile_model(WORK / "search.xf", compiled, "--random-weights", number,
+                                   "--target", "cpu,cuda" if gpu else "cpu", isas=None, ok=False)
     if status:
         return checks.that(False, f"{title}: {err[-1500:]}")
     sources = [[rng.randrange(1, 30) for _ in range(rng.choice([1, 2, 5, 5, 17]))] for _ in range(5)]
