@@ -102,7 +102,7 @@ found = []
 for masked in ("true", "false"):
     options = sets(vocab=20, d=16, heads=2, masked=masked)
     compare(f"biased masked={masked}", SOURCE / "test/e2e/biased.xf", options, {"tokens": tokens((2, 9), 20, False)})
-    compile_model(SOURCE / "test/e2e/biased.xf", WORK / "biased", "--random-weights", 5, *options, isas=None)
+    compile_model(SOURCE / "test/e2e/biased.xf", WORK / "biased", "--random-weights", 5, *options)
     lines = searched(WORK / "biased", ["1 5 7 3", "1", "1 9 9 9 4 4"], "--max-length", 30)
     found.append([(ids, round(score, 4)) for (score, ids), in lines])
 checks.that(found[0] == found[1] and len(found[0]) == 3, f"a bias that hides: {found[1]}, a mask: {found[0]}")
