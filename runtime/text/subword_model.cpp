@@ -114,10 +114,9 @@ void subword_model::index_pieces() {
     if (pieces_[i].type != piece_type::byte)
       continue;
     std::string_view text = pieces_[i].text;
-    unsigned value = 256;
-    if (text.size() == 6 && text.starts_with("<0x") && text.back() == '>')
-      std::from_chars(text.data() + 3, text.data() + 5, value, 16);
-    if (value > 255)
+    uint8_t value = 0;
+    bool is_framed = text.size() == 6 && text.starts_with("<0x") && text.back() == '>';
+    if (!is_framed || std::from_chars(text.data() + 3, text.data() + 5, value, 16).ptr != text.data() + 5)
       fail(status::invalid_argument, "its piece '%s' is no byte", shown(text).c_str());
     bytes_[value] = static_cast<int32_t>(i);
   }

@@ -199,6 +199,7 @@ TEST(subwords, are_refused_where_a_model_is_damaged) {
   EXPECT_EQ(message(model_of({{"a"}, {"a"}}, subword_kind::bpe)), "its piece 'a' is there twice");
   EXPECT_EQ(message(model_of({{""}}, subword_kind::bpe)), "its piece 2 is empty, no UTF-8, or without a score");
   EXPECT_EQ(message(model_of({{"<0xZZ>", 0, piece_type::byte}}, subword_kind::bpe)), "its piece '<0xZZ>' is no byte");
+  EXPECT_EQ(message(model_of({{"<0x1Z>", 0, piece_type::byte}}, subword_kind::bpe)), "its piece '<0x1Z>' is no byte");
   std::string whole(59, 'z'), cut = whole + "öö"; // messages do not end within a character
   EXPECT_EQ(message(model_of({{cut}, {cut}}, subword_kind::bpe)), "its piece '" + whole + "…' is there twice");
   EXPECT_EQ(message(model_of({{cut, 0, piece_type::byte}}, subword_kind::bpe)), "its piece '" + whole + "…' is no byte");
