@@ -4,7 +4,7 @@ set -euo pipefail
 
 packages=(cmake ninja-build g++ clang-22 ccache python3 python3-numpy
   llvm-22 llvm-22-dev llvm-22-tools libmlir-22-dev mlir-22-tools
-  clang-format-22 libfmt-dev nlohmann-json3-dev libgtest-dev libbenchmark-dev libzip-dev libicu-dev zlib1g-dev sentencepiece qemu-user "$@")
+  clang-format-22 libfmt-dev nlohmann-json3-dev libgtest-dev libbenchmark-dev libzip-dev libicu-dev zlib1g-dev sentencepiece qemu-user pkg-config "$@")
 missing=()
 for package in "${packages[@]}"; do
   dpkg-query -W -f='${Status}' "$package" 2>/dev/null | grep -q 'install ok installed' || missing+=("$package")

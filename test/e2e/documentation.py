@@ -188,7 +188,7 @@ for script in ("build", "format", "sanitize", "setup", "test", "tidy"):
     (ROOT / "tools" / f"{script}.sh").write_text("#!/bin/sh\n")
 for link, to in (("xfc/build/bin", BIN), ("prefix/include", SOURCE / "runtime/include"),
                  ("prefix/lib/libxf-runtime.so", BIN.parent / "lib/libxf-runtime.so"),
-                 ("prefix/lib/libXfRuntime.a", BIN.parent / "runtime/libXfRuntime.a")):
+                 ("prefix/lib/libxf-runtime.a", BIN.parent / "runtime/libxf-runtime.a")):
     (WORK / link).parent.mkdir(parents=True, exist_ok=True)
     (WORK / link).symlink_to(to.resolve())
 write_lines("source_vocabulary.txt", PIECES[:50])

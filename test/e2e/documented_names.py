@@ -9,7 +9,7 @@ checks = Checks()
 folder = MODELS / "tagger"
 compile_model(folder / "tagger.xf", WORK / "tagger", "--config", folder / "config.json", "--weights", folder / "weights.safetensors")
 helped = "".join(run(program, "--help")[1] for program in (BIN / "xfc", BIN / "xf-run", kept_g2p(), WORK / "tagger"))
-OPTIONS = {*re.findall(r"--[a-z][\w-]*", helped), "--install", "--filter", "--gtest_filter"}  # cmake's, lit's, GoogleTest's
+OPTIONS = {*re.findall(r"--[a-z][\w-]*", helped), "--install", "--filter", "--gtest_filter", "--static"}  # cmake's, lit's, GoogleTest's, pkg-config's
 # Files that are not in the repository: made by a command, or part of a benchmark harness.
 FILES = {"g2p.h", "compare.py", "run_peers.py"}.union(file.name for folder in FOLDERS for file in folder.rglob("*"))
 

@@ -1,5 +1,7 @@
 """The installed files work on their own: the tools compile, and objects and libraries link into a C program."""
 import os
+import shlex
+import shutil
 import struct
 
 from common import BIN, Checks, MODELS, SOURCE, WORK, read_safetensors, run, write_safetensors
@@ -7,7 +9,8 @@ from common import BIN, Checks, MODELS, SOURCE, WORK, read_safetensors, run, wri
 checks = Checks()
 prefix = WORK / "installed"
 run("cmake", "--install", BIN.parent, "--prefix", prefix)
-for file in ("bin/xfc", "bin/xf-run", "bin/xf-opt", "bin/xf-runner", "lib/libxf-runtime.so", "lib/libXfRuntime.a", "include/xf/xf.h"):
+for file in ("bin/xfc", "bin/xf-run", "bin/xf-opt", "bin/xf-runner", "lib/libxf-runtime.so", "lib/libxf-runtime.a", "lib/pkgconfig/xf-runtime.pc",
+             "include/xf/xf.h"):
     checks.that((prefix / file).exists(), f"{file} is not installed")
 xfc = prefix / "bin" / "xfc"
 
@@ -32,8 +35,20 @@ strict = ["-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror"]
 include = ["-I", prefix / "include", "-I", WORK]
 libraries = {
     "shared": ["-L", prefix / "lib", "-lxf-runtime", f"-Wl,-rpath,{prefix}/lib"],
-    "static": [prefix / "lib" / "libXfRuntime.a", "-lstdc++", "-lm", "-lpthread", "-ldl"],
+    "static": [prefix / "lib" / "libxf-runtime.a", "-lstdc++", "-lm", "-lpthread", "-ldl"],
 }
+# The same as pkg-config tells them, wherever the files were moved to.
+moved = WORK / "moved prefix"
+shutil.copytree(prefix, moved)
+
+
+def package(*options):
+    return shlex.split(run("env", f"PKG_CONFIG_PATH={moved}/lib/pkgconfig", "pkg-config", *options, "xf-runtime")[1])
+
+
+checks.that(run(xfc, "--version")[1].split()[1] == package("--modversion")[0], "the package's version")
+libraries["shared package"] = [*package("--cflags", "--libs"), f"-Wl,-rpath,{moved}/lib"]
+libraries["static package"] = ["-static", *package("--cflags", "--libs", "--static")]
 model = compile_installed("seed3", WORK / "model", "--emit=model")
 write_safetensors(WORK / "in", {"src": ("I64", [2, 3], struct.pack("<6q", 5, 9, 2, 7, 4, 0))})
 run(prefix / "bin" / "xf-run", model, "--inputs", WORK / "in", "--outputs", WORK / "out", "--entry", "encode")
