@@ -103,10 +103,11 @@ static std::string fingerprint(Operation *op, const codegen::KernelAccess &acces
 
 LogicalResult KernelTable::emit(StringRef name, Operation *op, const codegen::KernelAccess &access) {
   if (code.targets.cpu) {
-    for (codegen::Isa isa : cpu::kernelIsas(op, code.targets.isas))
+    for (codegen::Isa isa : cpu::kernelIsas(op, code.targets.isas)) {
       if (failed(cpu::emitKernel(*code.module, (name + "." + codegen::isaName(isa)).str(), op, access, isa, root)))
         return failure();
-    code.scratchBytes = std::max(code.scratchBytes, cpu::kernelScratchBytes(op, root));
+      code.scratchBytes = std::max(code.scratchBytes, cpu::kernelScratchBytes(op, isa, root));
+    }
   }
   if (code.targets.cuda) {
     auto kernels = *code.gpuModule->getOps<mlir::gpu::GPUModuleOp>().begin();

@@ -352,11 +352,8 @@ void AttendBlocks::emitRowWithoutKeys(const Block &block, Value row) {
   multiplyValues(block, nullptr, row, {b.i64(0), keyCount});
 }
 
-int64_t attendScratchBytes(AttendOp op, ModuleOp root) {
-  int64_t rows = 0;
-  for (Isa isa : kernelIsas(op))
-    rows = std::max(rows, largestTile(isa, factorOf(isa, op)).rows);
-  return AttendScratch(op, root, rows).total * sizeof(float);
+int64_t attendScratchBytes(AttendOp op, Isa isa, ModuleOp root) {
+  return AttendScratch(op, root, largestTile(isa, factorOf(isa, op)).rows).total * sizeof(float);
 }
 
 } // namespace xf::cpu

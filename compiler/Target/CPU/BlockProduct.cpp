@@ -1,7 +1,6 @@
 #include "compiler/Target/CPU/BlockProduct.h"
 
 #include "compiler/Target/CPU/Chunks.h"
-#include "compiler/Target/CPU/Kernels.h"
 #include "compiler/Target/CPU/MicroKernel.h"
 #include "compiler/Target/CPU/SharedFunction.h"
 #include "compiler/Target/CPU/SplitBytes.h"
@@ -190,13 +189,6 @@ WeightPanels::WeightPanels(Type rowType, RankedTensorType matrix) : type(matrix.
   tail = matrix.getDimSize(1) % group;
   depth = wholeGroups + (tail ? 1 : 0);
   panelElements = depth * group * kLanes;
-}
-
-int64_t largestBlockRows(Operation *op, Factor factor) {
-  int64_t rows = 0;
-  for (Isa isa : kernelIsas(op))
-    rows = std::max(rows, blockRows(isa, factor));
-  return rows;
 }
 
 /// The most blocks of rows that share the prefetches of the next panels: spread over the arithmetic of so many, they are slow enough for

@@ -28,9 +28,6 @@ struct WeightPanels {
   PanelKind kind(bool streams) const { return {.factor = factor, .tail = tail, .streams = streams}; }
 };
 
-/// The most rows of `factor` that any kernel of `op` multiplies at once.
-int64_t largestBlockRows(mlir::Operation *op, Factor factor);
-
 /// Panels that are needed next, to be prefetched meanwhile; they have as many lines as those that are multiplied.
 struct PanelsAhead {
   mlir::Value start, panels, isNeeded;

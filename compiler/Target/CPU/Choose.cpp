@@ -17,12 +17,12 @@ using mlir::xf::ChooseOp;
 
 namespace xf::cpu {
 
-int64_t chooseScratchBytes(ChooseOp op) {
-  int64_t bytes = ChooseAll::scratchBytes(op), bytesOfRow = ChooseOp::kBlock * 4;
+int64_t chooseScratchBytes(ChooseOp op, Isa isa) {
+  int64_t bytes = ChooseAll::scratchBytes(op, isa), bytesOfRow = ChooseOp::kBlock * 4;
   if (!op.getScreen().empty())
-    bytes = std::max(bytes, largestBlockRows(op, Factor::i8) * bytesOfRow);
+    bytes = std::max(bytes, blockRows(isa, Factor::i8) * bytesOfRow);
   if (!op.getWords().empty())
-    bytes = std::max(bytes, largestBlockRows(op, Factor::i16) * bytesOfRow);
+    bytes = std::max(bytes, blockRows(isa, Factor::i16) * bytesOfRow);
   return bytes;
 }
 

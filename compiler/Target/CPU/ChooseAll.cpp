@@ -16,11 +16,13 @@ static constexpr double kNear = 60;
 
 static constexpr int64_t kTogether = 8; // rows whose lanes are reduced at once
 
-static int64_t countTileRows(ChooseOp op) { return llvm::alignTo(largestBlockRows(op, WeightPanels(op.getX(), op.getWeight()).factor), kTogether); }
+static int64_t countTileRows(ChooseOp op, Isa isa) {
+  return llvm::alignTo(blockRows(isa, WeightPanels(op.getX(), op.getWeight()).factor), kTogether);
+}
 
-ChooseAll::ChooseAll(const ChooseState &state) : ChooseState(state), tileRows(countTileRows(op)) {}
+ChooseAll::ChooseAll(const ChooseState &state) : ChooseState(state), tileRows(countTileRows(op, b.isa())) {}
 
-int64_t ChooseAll::scratchBytes(ChooseOp op) { return countTileRows(op) * (ChooseOp::kBlock + 2 * kLanes + 2) * 4; }
+int64_t ChooseAll::scratchBytes(ChooseOp op, Isa isa) { return countTileRows(op, isa) * (ChooseOp::kBlock + 2 * kLanes + 2) * 4; }
 
 Value ChooseAll::lanesOf(ReduceKind kind, Value tileRow) {
   Value first = b.at(logits.sumsOf(b.i64(tileRows), b.i64(0)), (kind == ReduceKind::sum ? kLanes : 0) * tileRows, f32());

@@ -18,7 +18,7 @@ public:
   /// Computes a row's results from what all threads have kept.
   void join(Value row);
 
-  static int64_t scratchBytes(mlir::xf::ChooseOp op);
+  static int64_t scratchBytes(mlir::xf::ChooseOp op, Isa isa);
 
 private:
   void addExponentials(Value row, Value tileRow);

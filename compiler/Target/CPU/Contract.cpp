@@ -14,12 +14,8 @@ using namespace mlir;
 
 namespace xf::cpu {
 
-int64_t contractScratchBytes(mlir::xf::ContractOp op) {
-  WeightPanels weight(op.getX(), op.getWeight());
-  int64_t bytes = 0;
-  for (Isa isa : kernelIsas(op))
-    bytes = std::max(bytes, ContractBlocking(isa, weight).scratchBytes());
-  return bytes;
+int64_t contractScratchBytes(mlir::xf::ContractOp op, Isa isa) {
+  return ContractBlocking(isa, WeightPanels(op.getX(), op.getWeight())).scratchBytes();
 }
 
 namespace {

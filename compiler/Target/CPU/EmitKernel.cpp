@@ -83,12 +83,12 @@ SmallVector<Isa> kernelIsas(Operation *op, ArrayRef<Isa> wanted) {
   return used;
 }
 
-int64_t kernelScratchBytes(Operation *op, ModuleOp root) {
+int64_t kernelScratchBytes(Operation *op, Isa isa, ModuleOp root) {
   return llvm::TypeSwitch<Operation *, int64_t>(op)
-      .Case([&](ContractOp op) { return contractScratchBytes(op); })
-      .Case([&](ChooseOp op) { return chooseScratchBytes(op); })
+      .Case([&](ContractOp op) { return contractScratchBytes(op, isa); })
+      .Case([&](ChooseOp op) { return chooseScratchBytes(op, isa); })
       .Case([&](RowOp op) { return rowScratchBytes(op, root); })
-      .Case([&](AttendOp op) { return attendScratchBytes(op, root); })
+      .Case([&](AttendOp op) { return attendScratchBytes(op, isa, root); })
       .Default(int64_t{0});
 }
 

@@ -21,10 +21,10 @@ mlir::LogicalResult emitScanStep(KernelBuilder &b, mlir::xf::ScanStepOp op, cons
 mlir::LogicalResult emitConcat(KernelBuilder &b, mlir::xf::ConcatOp op, const KernelRequest &request);
 
 /// Bytes of scratch that one thread needs; 0 for the kinds without.
-int64_t contractScratchBytes(mlir::xf::ContractOp op);
-int64_t chooseScratchBytes(mlir::xf::ChooseOp op);
+int64_t contractScratchBytes(mlir::xf::ContractOp op, Isa isa);
+int64_t chooseScratchBytes(mlir::xf::ChooseOp op, Isa isa);
 int64_t rowScratchBytes(mlir::xf::RowOp op, mlir::ModuleOp root);
-int64_t attendScratchBytes(mlir::xf::AttendOp op, mlir::ModuleOp root);
+int64_t attendScratchBytes(mlir::xf::AttendOp op, Isa isa, mlir::ModuleOp root);
 
 } // namespace xf::cpu
 

@@ -20,8 +20,8 @@ llvm::SmallVector<Isa> kernelIsas(mlir::Operation *op, llvm::ArrayRef<Isa> wante
 mlir::LogicalResult emitKernel(mlir::ModuleOp module, llvm::StringRef name, mlir::Operation *op, const KernelAccess &access, Isa isa,
                                mlir::ModuleOp root);
 
-/// Bytes of scratch that one thread needs for `op`, at the module's bounds.
-int64_t kernelScratchBytes(mlir::Operation *op, mlir::ModuleOp root);
+/// Bytes of scratch that the kernel of `op` for `isa` needs for each thread, at the module's bounds.
+int64_t kernelScratchBytes(mlir::Operation *op, Isa isa, mlir::ModuleOp root);
 
 } // namespace xf::cpu
 

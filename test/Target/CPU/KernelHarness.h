@@ -113,7 +113,7 @@ public:
     auto mapped = std::make_shared<MappedCode>(*code);
     if (!isAlone)
       products.keep(mapped, *code);
-    return Kernel(mapped, code->symbols.lookup(name), kernelScratchBytes(op, *root));
+    return Kernel(mapped, code->symbols.lookup(name), kernelScratchBytes(op, isa, *root));
   }
 
   /// Like emitObjects, but compiles all functions for AVX-512 VNNI.
