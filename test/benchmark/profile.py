@@ -63,6 +63,9 @@ def main():
     ap.add_argument("--xfc-options", default="")
     ap.add_argument("--run", action="store_true", help=argparse.SUPPRESS)
     a = ap.parse_args()
+    with open(a.model, "rb") as fh:
+        if fh.read(4) == b"\x7fELF":  # whose code lies elsewhere in the file
+            ap.error(f"{a.model} is a program or a library: a bare model file is needed (--emit=model)")
     with open(a.config) as fh:
         cfg = json.load(fh)
     if a.run:
