@@ -6,6 +6,13 @@
 
 using namespace xf::frontend;
 
+Value::Value() = default;
+Value::Value(const Value &other) = default;
+Value::Value(Value &&other) noexcept = default;
+Value &Value::operator=(const Value &other) = default;
+Value &Value::operator=(Value &&other) noexcept = default;
+Value::~Value() = default;
+
 /// A whole number is written as 4.0, to tell it from an integer.
 static std::string describeReal(double value) {
   std::string text = fmt::format("{}", value);

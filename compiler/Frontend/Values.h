@@ -87,9 +87,19 @@ struct BlockRef {
   ScopePtr scope;
 };
 
-using Value = std::variant<Poison, None, ScanPosition, bool, int64_t, double, std::string, DimName, Tensor, Scalar, WeightRef, InstanceRef,
-                           BoundMethod, BlockRef, const Builtin *, LazyInput *, std::shared_ptr<List>, std::shared_ptr<Tuple>,
-                           std::shared_ptr<Closure>, std::shared_ptr<Term>, std::shared_ptr<Spec>, std::shared_ptr<TableUse>>;
+using AnyValue = std::variant<Poison, None, ScanPosition, bool, int64_t, double, std::string, DimName, Tensor, Scalar, WeightRef, InstanceRef,
+                              BoundMethod, BlockRef, const Builtin *, LazyInput *, std::shared_ptr<List>, std::shared_ptr<Tuple>,
+                              std::shared_ptr<Closure>, std::shared_ptr<Term>, std::shared_ptr<Spec>, std::shared_ptr<TableUse>>;
+/// Copied, moved and destroyed by functions of one file: made anew in each, they take longer to compile than most files' own code.
+struct Value : AnyValue {
+  using AnyValue::AnyValue;
+  Value();
+  Value(const Value &other);
+  Value(Value &&other) noexcept;
+  Value &operator=(const Value &other);
+  Value &operator=(Value &&other) noexcept;
+  ~Value();
+};
 
 /// Either elements, or `count` times one element; `indexed` ones are different layers of one description.
 struct List {

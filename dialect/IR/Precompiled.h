@@ -1,4 +1,4 @@
-// The headers that nearly every file of the compiler includes, precompiled once. Parsing MLIR's takes longer than compiling
+// The headers that many files of the compiler include, precompiled once. Parsing MLIR's takes longer than compiling
 // the code after them: a dialect in which two files or more write code belongs here.
 #include "dialect/IR/Xf.h"
 
@@ -22,7 +22,30 @@
 #include "mlir/IR/TensorEncoding.h"
 #include "mlir/Interfaces/FunctionImplementation.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "mlir/Parser/Parser.h"
 #include "mlir/Pass/Pass.h"
+#include "mlir/Pass/PassManager.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/ADT/TypeSwitch.h"
+#include "llvm/IR/Module.h"
+#include "llvm/Support/Error.h"
+#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Target/TargetMachine.h"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <chrono>
+#include <map>
+#include <mutex>
+#include <numeric>
+#include <random>
+#include <set>
+#include <span>
+#include <stdexcept>
+#include <thread>
+#include <unordered_map>
+#include <variant>

@@ -7,8 +7,8 @@
 #include <span>
 #include <vector>
 
-#include <immintrin.h>
 #include <pthread.h>
+#include <xmmintrin.h>
 
 namespace xf::rt {
 

@@ -6,16 +6,7 @@
 #include "compiler/Target/CPU/Object.h"
 #include "runtime/abi/xf_abi.h"
 
-#include "gtest/gtest.h"
-
-#include <barrier>
-#include <cmath>
-#include <cstring>
-#include <limits>
 #include <memory>
-#include <stdexcept>
-#include <sys/mman.h>
-#include <thread>
 #include <vector>
 
 namespace xf::cpu::test {
@@ -23,14 +14,10 @@ namespace xf::cpu::test {
 /// Code, mapped readable and executable at an address that is not known when it is linked.
 class MappedCode {
 public:
-  explicit MappedCode(const Code &code) : size(code.bytes.size() + 1) {
-    memory = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    std::memcpy(memory, code.bytes.data(), code.bytes.size());
-    mprotect(memory, size, PROT_READ | PROT_EXEC);
-  }
+  explicit MappedCode(const Code &code);
   MappedCode(const MappedCode &) = delete;
   MappedCode &operator=(const MappedCode &) = delete;
-  ~MappedCode() { munmap(memory, size); }
+  ~MappedCode();
 
   template <typename Function> Function at(uint64_t offset) const { return reinterpret_cast<Function>(static_cast<char *>(memory) + offset); }
 
@@ -43,36 +30,13 @@ private:
 /// for the first kernel that needs it; later kernels call it.
 class SharedProducts {
 public:
-  static SharedProducts &instance() {
-    static SharedProducts products;
-    return products;
-  }
+  static SharedProducts &instance();
 
   /// Replaces the bodies of the products of `module` that are compiled already by calls of their code.
-  void reuse(mlir::ModuleOp module) {
-    for (auto function : module.getOps<mlir::LLVM::LLVMFuncOp>()) {
-      llvm::StringRef name = function.getSymName();
-      // LLVM may change an internal function, for example specialise it.
-      if (!name.starts_with("xf.product.") || function.getLinkage() == mlir::LLVM::Linkage::Internal)
-        continue;
-      std::string text;
-      llvm::raw_string_ostream(text) << function;
-      const Product &compiled = products.try_emplace(name, Product{text, nullptr, nullptr}).first->second;
-      if (compiled.text != text)
-        throw std::runtime_error("there are two products of the name " + name.str());
-      if (compiled.code)
-        jump(function, compiled.code);
-    }
-  }
+  void reuse(mlir::ModuleOp module);
 
   /// Records the products in `code`, which is mapped at `mapped`.
-  void keep(const std::shared_ptr<MappedCode> &mapped, const Code &code) {
-    for (const auto &symbol : code.symbols) {
-      auto found = products.find(symbol.getKey());
-      if (found != products.end() && !found->second.code)
-        found->second.mapped = mapped, found->second.code = mapped->at<const void *>(symbol.getValue());
-    }
-  }
+  void keep(const std::shared_ptr<MappedCode> &mapped, const Code &code);
 
 private:
   struct Product {
@@ -80,19 +44,6 @@ private:
     std::shared_ptr<MappedCode> mapped;
     const void *code;
   };
-
-  static void jump(mlir::LLVM::LLVMFuncOp function, const void *to) {
-    function.eraseBody();
-    mlir::OpBuilder b(function.getContext());
-    mlir::Location loc = function.getLoc();
-    mlir::Block *body = function.addEntryBlock(b);
-    b.setInsertionPointToStart(body);
-    mlir::Value address = mlir::LLVM::ConstantOp::create(b, loc, b.getI64Type(), b.getI64IntegerAttr(reinterpret_cast<intptr_t>(to)));
-    llvm::SmallVector<mlir::Value> operands{mlir::LLVM::IntToPtrOp::create(b, loc, mlir::LLVM::LLVMPointerType::get(function.getContext()), address)};
-    operands.append(body->args_begin(), body->args_end());
-    mlir::LLVM::CallOp::create(b, loc, function.getFunctionType(), operands);
-    mlir::LLVM::ReturnOp::create(b, loc, mlir::ValueRange());
-  }
 
   llvm::StringMap<Product> products;
 };
@@ -104,59 +55,16 @@ public:
       : mapped(std::move(code)), scratchBytes(scratchBytes), function(mapped->at<xf_abi_kernel_fn>(offset)) {}
 
   /// Runs the threads one after the other, each with its own scratch memory, filled with NaN.
-  void operator()(const std::vector<xf_abi_view> &views, int threads = 1) const {
-    for (int thread = 0; thread < threads; ++thread)
-      run(views, thread, threads, nullptr);
-  }
+  void operator()(const std::vector<xf_abi_view> &views, int threads = 1) const;
 
   /// Makes the calls one after the other on one thread, with nothing between them that a measurement would include. Views of products must
   /// include that of the following product's weights.
-  void inTurn(llvm::ArrayRef<std::vector<xf_abi_view>> calls) const {
-    Scratch scratch(scratchBytes);
-    xf_abi_context context = contextOf(scratch, 0, 1, nullptr);
-    for (auto &views : calls)
-      function(&context, views.data(), 0);
-  }
+  void inTurn(llvm::ArrayRef<std::vector<xf_abi_view>> calls) const;
 
   /// Runs the threads at the same time, for kernels in which they wait for each other.
-  void together(const std::vector<xf_abi_view> &views, int threads) const {
-    std::barrier<> all(threads);
-    std::vector<std::thread> others;
-    for (int thread = 1; thread < threads; ++thread)
-      others.emplace_back([&, thread] { run(views, thread, threads, &all); });
-    run(views, 0, threads, &all);
-    for (std::thread &other : others)
-      other.join();
-  }
+  void together(const std::vector<xf_abi_view> &views, int threads) const;
 
 private:
-  /// A thread's scratch memory, aligned and filled with NaN, and some memory after it.
-  struct Scratch {
-    explicit Scratch(int64_t bytes) : memory(bytes / 4 + 64, std::numeric_limits<float>::quiet_NaN()) {}
-    uintptr_t start() const { return (reinterpret_cast<uintptr_t>(memory.data()) + 63) / 64 * 64; }
-    uintptr_t end() const { return reinterpret_cast<uintptr_t>(memory.data() + memory.size()); }
-    std::vector<float> memory;
-  };
-
-  static xf_abi_context contextOf(const Scratch &scratch, int thread, int threads, std::barrier<> *all) {
-    xf_abi_context context = {};
-    context.scratch = reinterpret_cast<uint8_t *>(scratch.start());
-    context.thread = thread;
-    context.threads = threads;
-    context.runtime = all;
-    context.barrier = [](const xf_abi_context *c) { static_cast<std::barrier<> *>(c->runtime)->arrive_and_wait(); };
-    return context;
-  }
-
-  void run(std::vector<xf_abi_view> views, int thread, int threads, std::barrier<> *all) const {
-    views.push_back({}); // there is no following product
-    Scratch scratch(scratchBytes);
-    xf_abi_context context = contextOf(scratch, thread, threads, all);
-    function(&context, views.data(), 0);
-    for (uintptr_t i = scratch.start() + scratchBytes; i + 4 <= scratch.end(); i += 4)
-      ASSERT_TRUE(std::isnan(*reinterpret_cast<float *>(i))) << "the kernel writes behind its scratch memory";
-  }
-
   std::shared_ptr<MappedCode> mapped;
   int64_t scratchBytes;
   xf_abi_kernel_fn function;
