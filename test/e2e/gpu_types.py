@@ -40,8 +40,8 @@ for kind in TOLERANCE:
     checks.that(len(found) == len(exact) and sum(a != b for a, b in zip(found, exact)) <= 1, f"g2p, {kind}: {found}, not {exact}")
     if kind not in GPU_ONLY:
         # One file for both, with one copy of the weights.
-        ptx, both, cpu = WORK / "ptx", kept_g2p(kind, "cpu,cuda"), kept_g2p(kind)
-        compile_g2p(ptx, "--type", kind, "--target", "cuda", "--emit=ptx")
+        cpu, both = (compile_g2p(WORK / target, "--type", kind, "--target", target) for target in ("cpu", "cpu,cuda"))
+        ptx = compile_g2p(WORK / "ptx", "--type", kind, "--target", "cuda", "--emit=ptx")
         more = both.stat().st_size - cpu.stat().st_size
         # Parts of files begin at multiples of 64 KiB.
         checks.that(0 < more <= ptx.stat().st_size + (64 << 10), f"g2p, {kind}: the GPU's code adds {more} bytes")

@@ -34,8 +34,8 @@ for path in objects:
 strict = ["-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror"]
 include = ["-I", prefix / "include", "-I", WORK]
 libraries = {
-    "shared": ["-L", prefix / "lib", "-lxf-runtime", f"-Wl,-rpath,{prefix}/lib"],
-    "static": [prefix / "lib" / "libxf-runtime.a", "-lstdc++", "-lm", "-lpthread", "-ldl"],
+    "shared": [*include, "-L", prefix / "lib", "-lxf-runtime", f"-Wl,-rpath,{prefix}/lib"],
+    "static": [*include, prefix / "lib" / "libxf-runtime.a", "-lstdc++", "-lm", "-lpthread", "-ldl"],
 }
 # The same as pkg-config tells them, wherever the files were moved to.
 moved = WORK / "moved prefix"
@@ -47,15 +47,15 @@ def package(*options):
 
 
 checks.that(run(xfc, "--version")[1].split()[1] == package("--modversion")[0], "the package's version")
-libraries["shared package"] = [*package("--cflags", "--libs"), f"-Wl,-rpath,{moved}/lib"]
-libraries["static package"] = ["-static", *package("--cflags", "--libs", "--static")]
+libraries["shared package"] = ["-I", WORK, *package("--cflags", "--libs"), f"-Wl,-rpath,{moved}/lib"]
+libraries["static package"] = ["-static", "-I", WORK, *package("--cflags", "--libs", "--static")]
 model = compile_installed("seed3", WORK / "model", "--emit=model")
 write_safetensors(WORK / "in", {"src": ("I64", [2, 3], struct.pack("<6q", 5, 9, 2, 7, 4, 0))})
 run(prefix / "bin" / "xf-run", model, "--inputs", WORK / "in", "--outputs", WORK / "out", "--entry", "encode")
 memory = read_safetensors(WORK / "out")["memory"][2]
 want = [f"{bits:08x}" for bits, in struct.iter_unpack("<I", memory)] + ["HH EH1 L OW0"]
 for kind, libs in libraries.items():
-    run("cc", *strict, SOURCE / "test/e2e/embed.c", *objects, *include, *libs, "-o", WORK / kind)
+    run("cc", *strict, SOURCE / "test/e2e/embed.c", *objects, *libs, "-o", WORK / kind)
     got = run(WORK / kind)[1].splitlines()
     checks.that(got == want, f"{kind}: {got[:3]} …, expected {want[:3]} …")
 # The weights are not copied: the program holds them as the object does, read-only.

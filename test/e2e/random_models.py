@@ -8,7 +8,7 @@ import math
 import random
 import sys
 
-from common import (ROUNDED, Checks, WORK, available_isas, beam_search, compile_model, distance, log_probabilities, packed, results, run, searched,
+from common import (HERE, ROUNDED, Checks, WORK, available_isas, beam_search, compile_model, distance, log_probabilities, packed, results, run, searched,
                     unpacked)
 from random_description import Description, Search
 from session import isas_of
@@ -18,6 +18,11 @@ count = int(sys.argv[2]) if len(sys.argv) > 2 else 24
 checks = Checks()
 KINDS = ("f32", "bf16", "int8", "int8-weights")
 compared, models_searched, beams_searched = collections.Counter(), 0, 0
+
+
+def isas_for(number):
+    """Code that the machine cannot run takes most of the time to compile: a model in four has it, which shows that it can be made."""
+    return None if number % 4 == 0 else HERE
 
 
 def inputs_of(model, rng):
@@ -60,7 +65,7 @@ def check(number):
     gpu = kind in ("f32", "bf16") and rng.random() < 0.5
     compiled, title = WORK / "model", f"random model {number} ({kind})"
     status, _, err = compile_model(WORK / "random.xf", compiled, "--random-weights", number, "--type", kind, "--emit=model",
-                                   "--target", "cpu,cuda" if gpu else "cpu", isas=None, ok=False)
+                                   "--target", "cpu,cuda" if gpu else "cpu", isas=isas_for(number), ok=False)
     if status:
         return checks.that(False, f"{title}: {err[-1500:]}")
     want = results(compiled, inputs, "--reference")
@@ -106,7 +111,7 @@ def search(number):
     (WORK / "search.xf").write_text(model.text)
     gpu, compiled, title = rng.random() < 0.25, WORK / "search", f"random search {number}"
     status, _, err = compile_model(WORK / "search.xf", compiled, "--random-weights", number,
-                                   "--target", "cpu,cuda" if gpu else "cpu", isas=None, ok=False)
+                                   "--target", "cpu,cuda" if gpu else "cpu", isas=isas_for(number), ok=False)
     if status:
         return checks.that(False, f"{title}: {err[-1500:]}")
     sources = [[rng.randrange(1, 30) for _ in range(rng.choice([1, 2, 5, 5, 17]))] for _ in range(5)]

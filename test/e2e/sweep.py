@@ -6,7 +6,7 @@ import math
 import random
 import sys
 
-from common import (ROUNDED, SOURCE, Checks, MODELS, WORK, compile_model, distance, log_probabilities, packed, results, searched, sets,
+from common import (HERE, ROUNDED, SOURCE, Checks, MODELS, WORK, compile_model, distance, log_probabilities, packed, results, searched, sets,
                     unpacked)
 from session import isas_of
 
@@ -41,7 +41,7 @@ def compare_type(title, description, options, inputs, want=None, kind="f32"):
     """Compares with the reference interpreter's results `want`, by default those for this program, and returns them."""
     global compared
     model, wide = WORK / "model", ROUNDED.get(kind)
-    status, _, err = compile_model(description, model, "--emit=model", "--type", kind, *options, isas=None, ok=False)
+    status, _, err = compile_model(description, model, "--emit=model", "--type", kind, *options, isas=HERE, ok=False)
     if status:
         checks.that(False, f"{title}: {err}")
         return None
