@@ -22,6 +22,12 @@ llvm::Error explainModel(mlir::ModuleOp module, ParameterSource &parameters, con
   CompileOptions compile = options;
   compile.emit = Emit::model;
   compile.output = file.path();
+  if (compile.targets.cpu) {
+    auto isa = measuredIsa(options.targets.isas);
+    if (!isa)
+      return isa.takeError();
+    compile.targets.isas = {*isa};
+  }
   compile.inspect = [&](mlir::ModuleOp kernelIR, const CodeModule &code) -> llvm::Error {
     auto explained = explain(kernelIR, code, source, sizes);
     if (!explained)

@@ -97,6 +97,16 @@ void makeRoom(rt::session &session, const Sizes &sizes) {
 
 } // namespace
 
+llvm::Expected<codegen::Isa> measuredIsa(llvm::ArrayRef<codegen::Isa> isas) {
+  try {
+    std::vector<int> available(isas.size());
+    llvm::transform(isas, available.begin(), [](codegen::Isa isa) { return static_cast<int>(isa); });
+    return isas[rt::choose_isa(available, rt::detect_isa(), /*requested=*/-1)];
+  } catch (const std::exception &problem) {
+    return makeError("{}", problem.what());
+  }
+}
+
 llvm::Expected<std::string> measure(const std::string &modelFile, Explanation &explanation) {
   try {
     rt::session_options options;
