@@ -1,7 +1,7 @@
 """xfc explain: for every model, type and target, its counts add up, and so do its times, those of the kernels that the compiled plans call."""
 import re
 
-from common import BIN, Checks, MODELS, run
+from common import BIN, Checks, MODELS, available_isas, run
 
 checks = Checks()
 
@@ -55,6 +55,9 @@ g2p = (MODELS / "g2p" / "g2p.xf", "--config", MODELS / "g2p" / "config.json")
 for options in (["--type", "bf16"], ["--type", "int8", "--at", "batch=4"], ["--target", "cuda"], ["--target", "cuda", "--type", "f16"],
                 ["--target", "cpu,cuda", "--weights", MODELS / "g2p" / "weights.safetensors"]):
     explained(*g2p, *options)
+for isa in {"avx512", "avx512_bf16"}.difference(available_isas("bf16")):
+    status, _, err = run(BIN / "xfc", "explain", *g2p, "--isa", isa, ok=False)
+    checks.that(status == 1 and f"compiled for {isa} and better; this CPU's best is" in err, f"{isa}, which this CPU lacks: {status} {err}")
 
 # 2 sentences of 12 positions through 4 layers of width 192, or 768 between up and down: q, k, v, out, up and down.
 entries, members = explained(*g2p, "--at", "source=12", "--at", "batch=2")
