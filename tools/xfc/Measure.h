@@ -3,7 +3,7 @@
 #define XF_TOOLS_XFC_MEASURE_H
 
 #include "compiler/Explain/Explanation.h"
-#include "compiler/Target/Isa.h"
+#include "compiler/Pipelines/Compile.h"
 
 namespace xf {
 
