@@ -8,8 +8,8 @@ import math
 import random
 import sys
 
-from common import (HERE, ROUNDED, Checks, WORK, available_isas, beam_search, compile_model, distance, log_probabilities, packed, results, run, searched,
-                    unpacked)
+from common import (HERE, ROUNDED, Checks, WORK, available_isas, beam_search, compile_model, distance, log_probabilities, packed, results, run,
+                    searched, unpacked)
 from random_description import Description, Search
 from session import isas_of
 
