@@ -7,6 +7,10 @@
 #include "compiler/Target/CPU/FactorArithmetic.h"
 #include "compiler/Target/CPU/RowPointers.h"
 
+#include "llvm/ADT/bit.h"
+
+#include <algorithm>
+
 using namespace mlir;
 
 namespace xf::cpu {
@@ -48,9 +52,22 @@ private:
   /// By how much the loop over k is unrolled. Small tiles save jumps and address updates; in large ones these cost
   /// nothing, and unrolling would only tempt LLVM to load rows early and spill them.
   int64_t unrolling() {
-    if (kind.factor != Factor::i8_split && rows * panels < 8)
+    if (kind.factor == Factor::i8_split)
+      return 2;
+    if (addsPairs() && !prefetchesInRuns(b.isa(), rows, kind))
+      return unrollingOfPairs();
+    if (rows * panels < 8)
       return 4;
-    return kind.factor == Factor::i8_split || prefetchesRarely(b.isa(), rows, kind) ? 2 : 1;
+    return prefetchesRarely(b.isa(), rows, kind) ? 2 : 1;
+  }
+
+  /// Whether sums of pairs of products are added by an instruction of their own.
+  bool addsPairs() { return (kind.factor == Factor::i16 || kind.factor == Factor::i8) && !hasVnni(b.isa()); }
+
+  /// LLVM adds the sums of several steps to one another first: they all need registers.
+  int64_t unrollingOfPairs() {
+    int64_t sumsOfStep = rows * panels * (kind.factor == Factor::i8 ? 2 : 1), atOnce = hasAvx512(b.isa()) ? 24 : 12;
+    return std::clamp<int64_t>(llvm::bit_floor(uint64_t(atOnce / sumsOfStep)), 1, 4);
   }
 
   /// What the sums begin with: zeros, or if the product goes on, what is stored.
