@@ -160,10 +160,14 @@ Value reduceLanes(CodeBuilder &b, ReduceKind kind, Value vector) {
   return reduceLanes(b, vector, [&](Value high, Value low) { return combine(b, kind, high, low); });
 }
 
+Value foldLanes(CodeBuilder &b, ReduceKind kind, Value vector) {
+  return combine(b, kind, lanesOf(b, vector, kLanes / 2, kLanes / 2), lanesOf(b, vector, 0, kLanes / 2));
+}
+
 Value reduceLanesOfEight(CodeBuilder &b, ReduceKind kind, ArrayRef<Value> vectors) {
   // At each distance the lower and the upper halves of what is left of each vector are put together, from two vectors in turn.
   SmallVector<Value> parts(vectors);
-  for (int64_t distance = kLanes / 2; distance >= 1; distance /= 2) {
+  for (int64_t distance = vectors.size(); distance >= 1; distance /= 2) {
     SmallVector<int64_t> low;
     for (int64_t lane = 0; lane < (parts.size() > 1 ? 2 : 1) * kLanes; ++lane)
       if (lane % (2 * distance) < distance)

@@ -84,7 +84,8 @@ SmallVector<Value> ChooseAll::lookAtRow(Value row, Value tileRow, Value start, l
 void ChooseAll::reduceRows(Value count) {
   for (ReduceKind kind : {ReduceKind::max, ReduceKind::sum})
     b.loop(b.i64(0), count, kTogether, [&](Value first) {
-      reduceTogether(kind, reducedOf(kind, first), [&](Value i) { return b.loadVector(f32(), lanesOf(kind, b.add(first, i))); });
+      auto lanes = llvm::map_to_vector(llvm::seq(kTogether), [&](int64_t i) { return b.loadVector(f32(), lanesOf(kind, b.add(first, i))); });
+      storeReduced(kind, lanes, reducedOf(kind, first));
     });
 }
 

@@ -50,21 +50,35 @@ void ChooseState::forRows(Value first, Value count, llvm::function_ref<void(Valu
   b.loop(b.i64(0), count, 1, [&](Value tileRow) { body(b.add(first, tileRow), tileRow); });
 }
 
-void ChooseState::reduceTogether(ReduceKind kind, Value target, llvm::function_ref<Value(Value panel)> vectorOf) {
+SmallVector<Value> ChooseState::reduceTogether(ReduceKind kind, Value target, ValueRange carried, PanelBody vectorOf) {
   static_assert(ChooseLogits::kPanels == 8);
-  SmallVector<Value> vectors;
-  for (int64_t panel = 0; panel < ChooseLogits::kPanels; ++panel)
-    vectors.push_back(vectorOf(b.i64(panel)));
+  SmallVector<Value> values(carried), vectors;
+  if (hasAvx512(b.isa())) {
+    for (int64_t panel = 0; panel < ChooseLogits::kPanels; ++panel)
+      vectors.push_back(vectorOf(b.i64(panel), nullptr, values));
+  } else {
+    // Eight vectors, and what they are made of meanwhile, do not fit into the registers.
+    Value folded = b.stack(f32(), ChooseLogits::kPanels * kLanes / 2);
+    values = b.loop(b.i64(0), b.i64(ChooseLogits::kPanels), 1, values, [&](Value panel, ValueRange before) {
+      SmallVector<Value> inside(before);
+      Value lanes = foldLanes(b, kind, vectorOf(panel, nullptr, inside));
+      b.create<LLVM::StoreOp>(lanes, b.at(folded, b.mul(panel, kLanes / 2), f32()), 4);
+      return inside;
+    });
+    for (int64_t i = 0; i < ChooseLogits::kPanels / 2; ++i)
+      vectors.push_back(b.loadVector(f32(), b.at(folded, i * kLanes, f32())));
+  }
+  storeReduced(kind, vectors, target);
+  return values;
+}
+
+void ChooseState::storeReduced(ReduceKind kind, ArrayRef<Value> vectors, Value target) {
   b.create<LLVM::StoreOp>(reduceLanesOfEight(b, kind, vectors), target, 4);
 }
 
 SmallVector<Value> ChooseState::reducePanels(ReduceKind kind, llvm::function_ref<Value(Value panel)> addressOf, ValueRange carried,
-                                             llvm::function_ref<Value(Value, Value, SmallVector<Value> &)> vectorOf) {
-  auto together = [&] {
-    SmallVector<Value> values(carried);
-    reduceTogether(kind, addressOf(firstPanel()), [&](Value panel) { return vectorOf(panel, nullptr, values); });
-    return values;
-  };
+                                             PanelBody vectorOf) {
+  auto together = [&] { return reduceTogether(kind, addressOf(firstPanel()), carried, vectorOf); };
   auto separately = [&] {
     return logits.forPanels(carried, [&](Value panel, Value lanes, ValueRange inside) {
       SmallVector<Value> values(inside);

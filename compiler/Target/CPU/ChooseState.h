@@ -32,12 +32,15 @@ struct ChooseState {
   /// Calls `body` with the index of each of `count` rows from `first` on, and its row in the tile. A body that ends in a reduction, a long
   /// dependency chain, overlaps with the next row's; what needs the result belongs into a loop of its own.
   void forRows(Value first, Value count, llvm::function_ref<void(Value row, Value tileRow)> body);
-  /// Reduces eight vectors, such as those of a block's panels, and stores the results at `target`.
-  void reduceTogether(mlir::xf::ReduceKind kind, Value target, llvm::function_ref<Value(Value panel)> vectorOf);
-  /// The same of a block that may have fewer: `vectorOf` gets a panel's index in the block and its lanes (ChooseLogits::forPanels), and
-  /// changes what is carried, `addressOf` a panel's index among all.
+  /// Of a panel, by its index in the block and its lanes (ChooseLogits::forPanels), 16 lanes to be reduced; changes what is carried.
+  using PanelBody = llvm::function_ref<Value(Value panel, Value lanes, llvm::SmallVector<Value> &carried)>;
+  /// Reduces the vectors of a whole block's eight panels, stores the results at `target`, and returns what is carried.
+  llvm::SmallVector<Value> reduceTogether(mlir::xf::ReduceKind kind, Value target, mlir::ValueRange carried, PanelBody vectorOf);
+  /// The same of a block that may have fewer; `addressOf` a panel's index among all is where its result goes.
   llvm::SmallVector<Value> reducePanels(mlir::xf::ReduceKind kind, llvm::function_ref<Value(Value panel)> addressOf, mlir::ValueRange carried,
-                                        llvm::function_ref<Value(Value panel, Value lanes, llvm::SmallVector<Value> &carried)> vectorOf);
+                                        PanelBody vectorOf);
+  /// Reduces each of eight vectors (reduceLanesOfEight), and stores the results at `target`.
+  void storeReduced(mlir::xf::ReduceKind kind, llvm::ArrayRef<Value> vectors, Value target);
 
   /// In which order panels are offered. In ascending order, a logit that only equals the worst of the list is of no use.
   enum class Order { ascending, any };

@@ -63,15 +63,11 @@ void ChooseSums::estimate(Value row, Value tileRow) {
 }
 
 void ChooseSums::addEstimates(Value row, Value tileRow) {
-  auto exponentialsOf = [&](Value panel) {
+  auto exponentialsOf = [&](Value panel, Value, SmallVector<Value> &) {
     Value shift = b.splat(shiftOf(b.load(f32(), screen.boundAt(row, b.add(firstPanel(), panel)))));
     return exp(difference(b.loadVector(f32(), logits.sumsOf(tileRow, panel)), shift));
   };
-  auto separately = [&] {
-    b.loop(b.i64(0), logits.panelCount(), 1,
-           [&](Value panel) { b.store(reduceLanes(b, ReduceKind::sum, exponentialsOf(panel)), screen.panelSumAt(row, b.add(firstPanel(), panel))); });
-  };
-  b.ifElse(logits.isWhole(), [&] { reduceTogether(ReduceKind::sum, screen.panelSumAt(row, firstPanel()), exponentialsOf); }, separately);
+  reducePanels(ReduceKind::sum, [&](Value panel) { return screen.panelSumAt(row, panel); }, ValueRange(), exponentialsOf);
 }
 
 /// The standard deviation of a logit's estimate, from the greatest distance to its bound.
