@@ -42,11 +42,22 @@ def work(a, cfg):
 
 def symbols(a, directory):
     """Sorted (offset in the file, name) of the generated functions."""
-    obj = os.path.join(directory, "code.o")
+    obj, section = os.path.join(directory, "code.o"), os.path.join(directory, "code")
     subprocess.run([os.path.join(xf.BUILD, "bin", "xfc"), os.path.join(xf.ROOT, "test", "models", "bench", "bench.xf"), "--config", a.config,
                     "--random-weights", "1", *a.xfc_options.split(), "--emit=obj", "-o", obj], check=True)
     names = subprocess.run(["llvm-nm-22", "--defined-only", "-n", obj], check=True, capture_output=True, text=True).stdout
-    return sorted((int(l.split()[0], 16), l.split()[2]) for l in names.splitlines() if l.split()[1] == "r")
+    table = sorted((int(l.split()[0], 16), l.split()[2]) for l in names.splitlines() if l.split()[1] == "r")
+    subprocess.run(["llvm-objcopy-22", "-O", "binary", "-j", ".lrodata.xf", obj, section], check=True)
+    if code(section, table) != code(a.model, table):
+        sys.exit(f"{a.model} has other code than the same description has now with --xfc-options '{a.xfc_options}': was it compiled with a --type "
+                 "or with limits, or by another build?")
+    return table
+
+
+def code(path, table):
+    """What begins the functions that refer to nothing outside them, as linking changes the others."""
+    with open(path, "rb") as fh:
+        return [(fh.seek(offset), fh.read(32)) for offset, name in table if name.startswith("xf.product.")]
 
 
 def main():
