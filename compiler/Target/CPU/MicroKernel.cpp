@@ -61,13 +61,13 @@ private:
     return prefetchesRarely(b.isa(), rows, kind) ? 2 : 1;
   }
 
-  /// Whether sums of pairs of products are added by an instruction of their own.
-  bool addsPairs() { return (kind.factor == Factor::i16 || kind.factor == Factor::i8) && !hasVnni(b.isa()); }
+  /// Whether sums of pairs of products are added by an instruction of their own. LLVM adds those of several steps to one another first, so
+  /// that they all need registers, of which AVX-512 has enough.
+  bool addsPairs() { return (kind.factor == Factor::i16 || kind.factor == Factor::i8) && !hasVnni(b.isa()) && !hasAvx512(b.isa()); }
 
-  /// LLVM adds the sums of several steps to one another first: they all need registers.
   int64_t unrollingOfPairs() {
-    int64_t sumsOfStep = rows * panels * (kind.factor == Factor::i8 ? 2 : 1), atOnce = hasAvx512(b.isa()) ? 24 : 12;
-    return std::clamp<int64_t>(llvm::bit_floor(uint64_t(atOnce / sumsOfStep)), 1, 4);
+    int64_t sumsOfStep = rows * panels * (kind.factor == Factor::i8 ? 2 : 1);
+    return std::clamp<int64_t>(llvm::bit_floor(uint64_t(12 / sumsOfStep)), 1, 4);
   }
 
   /// What the sums begin with: zeros, or if the product goes on, what is stored.
