@@ -19,6 +19,8 @@ fi
 cmake -G Ninja -S "$source_dir" -B "$sanitized" -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCMAKE_CXX_FLAGS_RELWITHDEBINFO=-O1 \
   -DCMAKE_C_FLAGS_RELWITHDEBINFO=-O1 -DXF_SANITIZE="$sanitizers" >&2
 cmake --build "$sanitized" -- "${targets[@]}" >&2
+# The compiler is the other build's; it puts the sanitized runner into the programs that it makes.
+cp "$build_dir/bin/xfc" "$sanitized/bin/xfc"
 
 # Containers and pools of memory cross the border to LLVM's code, which does not mark the parts of them that are in use.
 export ASAN_OPTIONS=detect_container_overflow=0:allow_user_poisoning=0:detect_stack_use_after_return=0 UBSAN_OPTIONS=print_stacktrace=1
@@ -26,8 +28,6 @@ ctest --test-dir "$sanitized" --output-on-failure -R "$tests" --no-tests=error
 if [ "$sanitizers" != thread ]; then
   "$(sed -n 's/^XF_LIT:FILEPATH=//p' "$sanitized/CMakeCache.txt")" -sv "$sanitized/test" --filter 'Frontend/'
 fi
-# The compiler is the other build's; it puts the sanitized runner into the programs that it makes.
-cp "$build_dir/bin/xfc" "$sanitized/bin/xfc"
 export XF_BIN=$sanitized/bin XF_SOURCE=$source_dir
 checks=(mutations g2p)
 # bad_input needs xf-run, which is not built with the thread sanitizer: that would watch LLVM's threads, too.

@@ -36,6 +36,7 @@ TEST_F(ScalarTest, UnaryMaths) {
   struct Case {
     const char *op;
     double (*want)(double);
+    double x = 0.7;
   } cases[] = {{"math.exp", std::exp},
                {"math.exp2", std::exp2},
                {"math.expm1", std::expm1},
@@ -62,11 +63,13 @@ TEST_F(ScalarTest, UnaryMaths) {
                {"math.trunc", std::trunc},
                {"math.roundeven", std::nearbyint},
                {"math.asinh", std::asinh},
-               {"math.atanh", std::atanh}};
-  for (const Case &c : cases)
-    EXPECT_EQ(floatOf(std::string("%r = ") + c.op + " %x : f32", 0.7), c.want(0.7)) << c.op;
+               {"math.atanh", std::atanh},
+               {"math.acosh", std::acosh, 4}};
+  for (const Case &c : cases) {
+    volatile double x = c.x; // which the library computes: an optimiser's own functions round otherwise
+    EXPECT_EQ(floatOf(std::string("%r = ") + c.op + " %x : f32", c.x), c.want(x)) << c.op;
+  }
   EXPECT_EQ(floatOf("%r = math.rsqrt %x : f32", 4), 0.5);
-  EXPECT_EQ(floatOf("%r = math.acosh %x : f32", 4), std::acosh(4.0));
   EXPECT_EQ(floatOf("%r = arith.negf %x : f32", 4), -4);
 }
 
