@@ -4,7 +4,7 @@
   profile.py --config DIR/config.json --model FILE.model [--threads N] (--encode BxS | --greedy B | --beam B | --list N [--beams N]) [--seconds N]
 
 FILE.model must have been compiled by the present build from test/models/bench/bench.xf with that configuration; what its
-type and limits were, --xfc-options repeats. Needs perf and llvm-nm.
+type and limits were, --xfc-options repeats. Needs perf, llvm-nm and llvm-objcopy.
 """
 import argparse
 import bisect
