@@ -82,11 +82,11 @@ def main():
     if a.run:
         return work(a, cfg)
     with tempfile.TemporaryDirectory() as tmp:
+        table = symbols(a, tmp)
         data = os.path.join(tmp, "perf.data")
         subprocess.run(["perf", "record", "-q", "-e", "cpu-clock", "-F", "2000", "-o", data, sys.executable, os.path.abspath(__file__), *sys.argv[1:],
                         "--run"], check=True)
         script = subprocess.run(["perf", "script", "-i", data, "-F", "ip,sym,dso,symoff", "--show-mmap-events"], capture_output=True, text=True).stdout
-        table = symbols(a, tmp)
     maps, counts, total = [], collections.Counter(), 0
     for line in script.splitlines():
         m = re.search(r"MMAP2? .*\[(0x[0-9a-f]+)\((0x[0-9a-f]+)\) @ (0x[0-9a-f]+|0) .*r-xp (\S+)", line)

@@ -34,9 +34,8 @@ struct ChooseState {
   void forRows(Value first, Value count, llvm::function_ref<void(Value row, Value tileRow)> body);
   /// Of a panel, by its index in the block and its lanes (ChooseLogits::forPanels), 16 lanes to be reduced; changes what is carried.
   using PanelBody = llvm::function_ref<Value(Value panel, Value lanes, llvm::SmallVector<Value> &carried)>;
-  /// Reduces the vectors of a whole block's eight panels, stores the results at `target`, and returns what is carried.
-  llvm::SmallVector<Value> reduceTogether(mlir::xf::ReduceKind kind, Value target, mlir::ValueRange carried, PanelBody vectorOf);
-  /// The same of a block that may have fewer; `addressOf` a panel's index among all is where its result goes.
+  /// Reduces the vectors of the block's panels, stores each result where `addressOf` says, by the panel's index among all, and returns what is
+  /// carried.
   llvm::SmallVector<Value> reducePanels(mlir::xf::ReduceKind kind, llvm::function_ref<Value(Value panel)> addressOf, mlir::ValueRange carried,
                                         PanelBody vectorOf);
   /// Reduces each of eight vectors (reduceLanesOfEight), and stores the results at `target`.
@@ -94,6 +93,8 @@ struct ChooseState {
 
 private:
   void splitWork();
+  /// reducePanels of a whole block, whose eight results go to `target`.
+  llvm::SmallVector<Value> reduceTogether(mlir::xf::ReduceKind kind, Value target, mlir::ValueRange carried, PanelBody vectorOf);
 };
 
 } // namespace xf::cpu
