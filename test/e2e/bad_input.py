@@ -168,6 +168,12 @@ for output, kind in ((weights, "model"), (WORK / "linked", "model"), (WORK / "we
     status, _, err = run(BIN / "xfc", *small[:4], weights, f"--emit={kind}", "-o", output, ok=False)
     checks.that(status == 1 and ("overwritten" in err or "header" in err), f"-o {output}: status {status}, {err}")
     checks.that(same(weights), f"-o {output}: the weights were overwritten")
+for depfile, words in ((weights, "overwritten"), (WORK / "out", "output's name"), (WORK / "out.h", "output's name"), (WORK / "none" / "d", "No such file")):
+    status, _, err = run(BIN / "xfc", *small[:4], weights, "--emit=obj", "-o", WORK / "out", "--depfile", depfile, ok=False)
+    checks.that(status == 1 and words in err and same(weights), f"--depfile {depfile}: status {status}, {err}")
+for wrong in (["explain", *small[:5]], [*small[:5], "--emit=asm", "-o", "-"]):
+    status, _, err = run(BIN / "xfc", *wrong, "--depfile", WORK / "d", ok=False)
+    checks.that(status == 1 and "--depfile is for an output that is a file" in err, f"{wrong}: status {status}, {err}")
 
 # Tokens that the description names, but that do not exist.
 words = (g2p / "g2p.xf").read_text()

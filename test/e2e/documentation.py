@@ -33,6 +33,7 @@ NOT_RUN = {
     "tools/gpu-check.sh --bench": "needs a GPU",
     "python3 reference.py": "needs PyTorch",
     "frames = mel.transpose": "needs a spectrogram",
+    "find_package(xf REQUIRED)": "CMake's, as in e2e.install",
 }
 # Words in a block, and the files that are copied to its folder.
 INPUTS = SOURCE / "test" / "e2e" / "Inputs"

@@ -58,6 +58,32 @@ for kind, libs in libraries.items():
     run("cc", *strict, SOURCE / "test/e2e/embed.c", *objects, *libs, "-o", WORK / kind)
     got = run(WORK / kind)[1].splitlines()
     checks.that(got == want, f"{kind}: {got[:3]} …, expected {want[:3]} …")
+
+# A project of CMake finds the same, and compiles its models: again where a file changes that one was made from.
+project = WORK / "project"
+for name in ("seed3", "g2p"):
+    shutil.copytree(MODELS / name, project / name)
+shutil.copy(SOURCE / "test/e2e/embed.c", project)
+(project / "CMakeLists.txt").write_text("""cmake_minimum_required(VERSION 3.22)
+project(embed LANGUAGES C)
+find_package(xf 0.1 REQUIRED)
+xf_add_model(seed3 seed3/seed3.xf ${STATIC} OPTIONS --config seed3/config.json --weights seed3/weights.safetensors)
+xf_add_model(g2p g2p/g2p.xf ${STATIC} OPTIONS --config g2p/config.json --weights g2p/weights.safetensors
+  --source-vocab g2p/source.vocab --target-vocab g2p/target.vocab)
+add_executable(embed embed.c)
+target_link_libraries(embed PRIVATE seed3 g2p)
+""")
+for kind, linked in (("", "libxf-runtime.so =>"), ("STATIC", "libstdc++.so")):
+    build = WORK / f"project built {kind}"
+    run("cmake", "-S", project, "-B", build, f"-DCMAKE_PREFIX_PATH={moved}", f"-DSTATIC={kind}")
+    run("cmake", "--build", build)
+    checks.that(run(build / "embed")[1].splitlines() == want, f"a project of CMake, {kind}")
+    checks.that(linked in run("ldd", build / "embed")[1], f"a project of CMake, {kind}, is not linked with {linked}")
+    checks.that("Compiling" not in run("cmake", "--build", build)[1], "an unchanged project is compiled again")
+    os.utime(project / "g2p" / "source.vocab")
+    again = run("cmake", "--build", build)[1]
+    checks.that("Compiling model g2p" in again and "Compiling model seed3" not in again, f"with another vocabulary: {again}")
+
 # The weights are not copied: the program holds them as the object does, read-only.
 sections = run("readelf", "--sections", "--wide", WORK / "static")[1]
 checks.that(".lrodata" in sections, f"the images are not in read-only data:\n{sections}")

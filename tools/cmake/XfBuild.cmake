@@ -76,7 +76,7 @@ function(xf_use_mlir name)
   # MLIR knows types and traits by the address of an inline variable: ours must be libMLIR's own, hence visible.
   set_target_properties(${name} PROPERTIES CXX_VISIBILITY_PRESET default VISIBILITY_INLINES_HIDDEN OFF)
   target_link_libraries(${name} PUBLIC XfMLIR fmt::fmt)
-  target_include_directories(${name} PUBLIC "${PROJECT_SOURCE_DIR}" "${PROJECT_BINARY_DIR}")
+  target_include_directories(${name} PUBLIC "$<BUILD_INTERFACE:${PROJECT_SOURCE_DIR};${PROJECT_BINARY_DIR}>")
   add_dependencies(${name} XfDialectIncGen)
   # The headers are compiled with the options of a library.
   if(NOT name STREQUAL XF_PRECOMPILED)

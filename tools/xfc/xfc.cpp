@@ -9,6 +9,7 @@
 #include "tools/common/Limits.h"
 #include "tools/common/ParseIR.h"
 #include "tools/common/Registration.h"
+#include "tools/xfc/Depfile.h"
 #include "tools/xfc/ExplainModel.h"
 #include "tools/xfc/ReadVocabulary.h"
 
@@ -58,6 +59,8 @@ struct Options {
   xf::Text sourceTokenizer{"source-tokenizer", cl::desc("Hugging Face tokenizer.json of the source, for text(source = subwords)"),
                            cl::value_desc("FILE"), cl::cat(category)};
   xf::Text targetTokenizer{"target-tokenizer", cl::desc("The same of the target"), cl::value_desc("FILE"), cl::cat(category)};
+  xf::Text depfile{"depfile", cl::desc("Writes what files the output was made from, as make and Ninja read it"), cl::value_desc("FILE"),
+                   cl::cat(category)};
   xf::Text dumpPhases{"dump-phases", cl::desc("Writes the IR after each phase to a folder"), cl::value_desc("DIR"), cl::cat(category)};
   cl::opt<bool> verbose{"verbose", cl::desc("Says what was ignored"), cl::cat(category)};
   xf::Choice<xf::Emit> emit{"emit", cl::desc("What to write"), cl::init(xf::Emit::exe), cl::cat(category),
@@ -155,26 +158,47 @@ bool isText(xf::Emit emit) {
   return emit == xf::Emit::xf || emit == xf::Emit::fused || emit == xf::Emit::llvm || emit == xf::Emit::assembly || emit == xf::Emit::ptx;
 }
 
-/// Checks, before anything is computed, that the outputs can be written, and are none of the files that are read (the options', and `others`).
-bool fitsOutput(const Options &options, llvm::ArrayRef<std::string> others) {
-  if (options.output.empty() || options.output == "-")
-    return true;
-  llvm::SmallVector<std::string> outputs = {options.output};
-  if (options.emit == xf::Emit::so || options.emit == xf::Emit::obj) {
-    std::string header = xf::headerBeside(options.output);
-    if (header == options.output.getValue())
-      return refuse(options.output + ": the header beside the output would have its name");
-    outputs.push_back(header);
-  }
-  llvm::SmallVector<std::string> inputs(others.begin(), others.end());
-  inputs.append(options.weights.begin(), options.weights.end());
+/// What a compilation reads and writes.
+struct Files {
+  std::vector<std::string> inputs, outputs; // without the depfile
+};
+
+/// The files that the options name, and those of the checkpoint.
+bool findInputs(const Options &options, std::vector<std::string> &inputs) {
   for (const auto *input : {&options.input, &options.config, &options.sourceVocab, &options.targetVocab, &options.sourceSpm, &options.targetSpm,
                             &options.sourceTokenizer, &options.targetTokenizer})
-    inputs.push_back(*input);
-  for (const std::string &output : outputs) {
+    if (!input->empty())
+      inputs.push_back(*input);
+  std::vector<std::string> weights(options.weights.begin(), options.weights.end());
+  auto shards = xf::listShards(weights);
+  if (!shards)
+    return refuse(llvm::toString(shards.takeError()));
+  inputs.insert(inputs.end(), weights.begin(), weights.end()); // among them indices, which are no shards
+  inputs.insert(inputs.end(), shards->begin(), shards->end());
+  return true;
+}
+
+/// The output, and the header beside it.
+bool findOutputs(const Options &options, std::vector<std::string> &outputs) {
+  if (options.output.empty() || options.output == "-")
+    return true;
+  outputs = {options.output};
+  if (options.emit == xf::Emit::so || options.emit == xf::Emit::obj)
+    outputs.push_back(xf::headerBeside(options.output));
+  if (llvm::is_contained(outputs, options.depfile))
+    return refuse(options.depfile + ": the depfile would have an output's name");
+  return outputs.size() < 2 || outputs[0] != outputs[1] || refuse(options.output + ": the header beside the output would have its name");
+}
+
+/// Checks, before anything is computed, that what is written can be written, and is nothing that is read.
+bool canWrite(const Options &options, const Files &files) {
+  std::vector<std::string> written = files.outputs;
+  if (!options.depfile.empty())
+    written.push_back(options.depfile);
+  for (const std::string &output : written) {
     if (auto error = xf::checkWritable(output))
       return refuse(llvm::toString(std::move(error)));
-    for (const std::string &input : inputs)
+    for (const std::string &input : files.inputs)
       if (llvm::sys::fs::is_regular_file(output) && llvm::sys::fs::equivalent(output, input))
         return refuse(output + ": is an input, and would be overwritten");
   }
@@ -218,25 +242,17 @@ mlir::LogicalResult refuseCode(mlir::ModuleOp module) {
   return mlir::success();
 }
 
-/// The model IR, or the IR that is resumed from; null with a message.
-mlir::OwningOpRef<mlir::ModuleOp> readModule(const Options &options, const std::string &text, const xf::FrontendOptions &frontend,
+/// The model IR, or the IR that is resumed from; null with a message. What a description imports is added to `files`.
+mlir::OwningOpRef<mlir::ModuleOp> readModule(const Options &options, const std::string &text, const xf::FrontendOptions &frontend, Files &files,
                                              mlir::MLIRContext &context) {
   if (!isIR(options)) {
     std::vector<std::string> imported;
     auto module = xf::compileDescription(context, options.input, text, frontend, llvm::errs(), &imported);
-    return module && fitsOutput(options, imported) ? std::move(module) : nullptr;
+    files.inputs.insert(files.inputs.end(), imported.begin(), imported.end());
+    return module && canWrite(options, files) ? std::move(module) : nullptr;
   }
   auto module = xf::parseIR(text, context, options.input);
   return module && mlir::succeeded(refuseCode(*module)) ? std::move(module) : nullptr;
-}
-
-/// The files of the checkpoint.
-bool findWeights(const Options &options, std::vector<std::string> &files) {
-  auto shards = xf::listShards(std::vector<std::string>(options.weights.begin(), options.weights.end()));
-  if (!shards)
-    return refuse(llvm::toString(shards.takeError()));
-  files = std::move(*shards);
-  return true;
 }
 
 /// Opens the source of the parameters' values; null if there is none, which is enough for text.
@@ -291,6 +307,8 @@ bool fitsCommand(const Options &options, bool explains) {
     return refuse("only text goes to standard output; -o needs a file for this kind of output");
   if (!explains && !options.at.empty())
     return refuse("--at is for xfc explain");
+  if (!options.depfile.empty() && (explains || options.output == "-"))
+    return refuse("--depfile is for an output that is a file");
   if (!options.ignore.empty() && options.weights.empty())
     return refuse("--ignore is for the tensors of --weights");
   if (explains && options.emit.getNumOccurrences())
@@ -303,9 +321,9 @@ int run(const Options &options, bool explains, const char *program, mlir::MLIRCo
   xf::FrontendOptions frontend;
   xf::CompileOptions compile;
   std::string text;
-  std::vector<std::string> weights;
-  if (!fitsCommand(options, explains) || !chooseTargets(options, compile.targets) || !fitsInput(options) || !findWeights(options, weights) ||
-      !fitsOutput(options, weights) || !collect(options, frontend) || !readGiven(options.input, text) ||
+  Files files;
+  if (!fitsCommand(options, explains) || !chooseTargets(options, compile.targets) || !fitsInput(options) || !findInputs(options, files.inputs) ||
+      !findOutputs(options, files.outputs) || !canWrite(options, files) || !collect(options, frontend) || !readGiven(options.input, text) ||
       !readVocabulary({"source", options.sourceVocab, options.sourceSpm, options.sourceTokenizer}, compile.source) ||
       !readVocabulary({"target", options.targetVocab, options.targetSpm, options.targetTokenizer}, compile.target))
     return 1;
@@ -314,7 +332,7 @@ int run(const Options &options, bool explains, const char *program, mlir::MLIRCo
   sources.AddNewSourceBuffer(llvm::MemoryBuffer::getMemBuffer(text, options.input), {});
   mlir::SourceMgrDiagnosticHandler handler(sources, &context);
   context.printOpOnDiagnostic(isIR(options)); // a description's author has the location, and knows no operations
-  auto module = readModule(options, text, frontend, context);
+  auto module = readModule(options, text, frontend, files, context);
   if (!module)
     return 1;
 
@@ -336,6 +354,8 @@ int run(const Options &options, bool explains, const char *program, mlir::MLIRCo
     return runExplain(options, *module, std::move(source), text, compile);
   }
   if (auto error = xf::compile(*module, source.get(), compile))
+    return fail(llvm::toString(std::move(error)));
+  if (auto error = options.depfile.empty() ? llvm::Error::success() : xf::writeDepfile(options.depfile, files.outputs, files.inputs))
     return fail(llvm::toString(std::move(error)));
   return 0;
 }
