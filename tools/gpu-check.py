@@ -7,7 +7,6 @@ import argparse
 import array
 import ctypes as c
 import json
-import math
 import os
 import random
 import subprocess
@@ -18,10 +17,11 @@ import time
 
 import gpu_golden
 import gpu_graphs
-from capi import IMAGE_HEAD, GenerateOptions, Hypotheses, SessionOptions, Tensor, TensorInfo, image_range
+import image
 
-DEVICES = {"best": 0, "cpu": 1, "cuda": 2, "emulator": 3}
-F32, I32, I1 = 0, 1, 2
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "runtime", "python"))
+import xf
+
 # How far from PyTorch's f32 numbers results may be, by the ending of a model's name, which is the type that it multiplies.
 TOLERANCE = {"bf16": 0.03, "f16": 0.004}
 
@@ -34,87 +34,6 @@ FEW_SAMPLES = ", drawn of 20", {"sample": 1, "seed": 5, "top_k": 20}
 
 class Problem(Exception):
     pass
-
-
-class Session:
-    def __init__(self, library, path, device):
-        self.lib, self.model, self.handle = library, c.c_void_p(), c.c_void_p()
-        self.check(library.xf_open(path.encode(), c.byref(self.model)))
-        options = SessionOptions(c.sizeof(SessionOptions), 0, -1, DEVICES[device])
-        self.check(library.xf_session_create(self.model, c.byref(options), c.byref(self.handle)))
-        self.device = library.xf_session_device(self.handle).decode()
-
-    def close(self):
-        self.lib.xf_session_free(self.handle)
-        self.lib.xf_model_free(self.model)
-
-    def check(self, status):
-        if status:
-            raise Problem(self.lib.xf_message().decode())
-
-    def tensors(self, entry, count, info):
-        result = []
-        for i in range(count(self.model, entry)):
-            t = TensorInfo()
-            self.check(info(self.model, entry, i, c.byref(t)))
-            result.append(t)
-        return result
-
-    def run(self, entry, values):
-        """values: name -> (shape, list); returns the outputs the same way, or None if an input is missing."""
-        lib, name = self.lib, self.lib.xf_entry_name(self.model, entry)
-        inputs = self.tensors(entry, lib.xf_input_count, lib.xf_input_info)
-        if any(t.name.decode() not in values for t in inputs):
-            return None
-        kept, arguments = [], (Tensor * max(len(inputs), 1))()
-        for t, info in zip(arguments, inputs):
-            shape, elements = values[info.name.decode()]
-            data = array.array({F32: "f", I32: "i", I1: "b"}[info.dtype], [bool(x) for x in elements] if info.dtype == I1 else elements)
-            kept.append(data)
-            t.name, t.dtype, t.rank, t.data = info.name, info.dtype, len(shape), data.buffer_info()[0]
-            t.shape[:len(shape)] = shape
-        outputs = (Tensor * lib.xf_output_count(self.model, entry))()
-        self.check(lib.xf_output_shapes(self.handle, name, arguments, len(inputs), outputs, len(outputs)))
-        for t in outputs:
-            size = math.prod(t.shape[:t.rank])
-            data = array.array({F32: "f", I32: "i", I1: "b"}[t.dtype], bytes(max(size, 1) * (1 if t.dtype == I1 else 4)))
-            kept.append(data)
-            t.data = data.buffer_info()[0]
-        self.check(lib.xf_run(self.handle, name, arguments, len(inputs), outputs, len(outputs)))
-        return {t.name.decode(): (list(t.shape[:t.rank]), kept[len(inputs) + i].tolist()) for i, t in enumerate(outputs)}
-
-    def generate(self, sentences, beam, batch, length=None, scores=None, **more):
-        """The best results' tokens; all of `length`, if it is given. Scores are appended to `scores`. `more`: other options, by their names."""
-        ids = array.array("i", [x for s in sentences for x in s])
-        offsets = array.array("q", [0])
-        for s in sentences:
-            offsets.append(offsets[-1] + len(s))
-        capacity = 512
-        tokens, lengths = array.array("i", bytes(4 * capacity * len(sentences))), array.array("i", bytes(4 * len(sentences)))
-        options = GenerateOptions()
-        self.lib.xf_generate_options_init(c.byref(options), c.c_size_t(c.sizeof(options)))
-        options.beam, options.n_best, options.batch = beam, 1, batch
-        if length:
-            options.min_length = options.max_length = length
-        for option, value in more.items():
-            setattr(options, option, value)
-        found = array.array("d", bytes(8 * len(sentences)))
-        results = Hypotheses(c.sizeof(Hypotheses), tokens.buffer_info()[0], capacity, lengths.buffer_info()[0],
-                             None if scores is None else found.buffer_info()[0])
-        self.check(self.lib.xf_generate(self.handle, c.c_void_p(ids.buffer_info()[0]), c.c_void_p(offsets.buffer_info()[0]),
-                                        c.c_int64(len(sentences)), c.byref(options), c.byref(results)))
-        if scores is not None:
-            scores.extend(found)
-        return [tokens[i * capacity:i * capacity + n].tolist() for i, n in enumerate(lengths)]
-
-
-def load_library(path):
-    lib = c.CDLL(path)
-    for function in (lib.xf_message, lib.xf_entry_name, lib.xf_session_device):
-        function.restype = c.c_char_p
-    for function in (lib.xf_entry_count, lib.xf_entry_name, lib.xf_session_free, lib.xf_model_free, lib.xf_session_device):
-        function.argtypes = [c.c_void_p] + ([c.c_int32] if function is lib.xf_entry_name else [])
-    return lib
 
 
 # Where drivers lie that the loader does not know of: containers, WSL, NixOS.
@@ -196,8 +115,8 @@ def bytes_of_step(sizes, weight_bytes, sentences, beam, source, past):
 def write_frame(path):
     """Writes the part of a model with random weights that comes before them: a thousandth, to carry elsewhere."""
     with open(path, "rb") as model:
-        header = model.read(IMAGE_HEAD)
-        offset, _ = image_range(header, "weights")  # which come last
+        header = model.read(image.HEAD)
+        offset, _ = image.range_of(header, "weights")  # which come last
         with open(os.path.splitext(path)[0] + ".frame", "wb") as frame:
             frame.write(header + model.read(offset - len(header)))
 
@@ -205,7 +124,7 @@ def write_frame(path):
 def fill_frame(path):
     """Writes the model, with random weights that are as good as any: numbers from 0.015 to 0.06, with a sign, as bf16 and as f32."""
     frame = open(path + ".frame", "rb").read()
-    _, size = image_range(frame, "weights")
+    _, size = image.range_of(frame, "weights")
     generator = random.Random(1)
     # An odd number of elements, so that no two rows of a matrix are the same.
     block = array.array("H", (generator.randrange(0x3c80, 0x3d75) | generator.randrange(2) << 15 for _ in range((1 << 19) - 33))).tobytes()
@@ -218,8 +137,8 @@ def fill_frame(path):
 
 def check_model(library, path, options):
     """Prints a model's rows, each a line of JSON, when they are known."""
-    lib, name = load_library(library), os.path.basename(path)
-    session = Session(lib, path + ".xfm", options.device)
+    model, name = xf.Model(path + ".xfm", library), os.path.basename(path)
+    session = model.session(device=options.device)
 
     def print_row(*row):
         print(json.dumps({"row": row, "device": session.device}), flush=True)
@@ -233,7 +152,7 @@ def check_model(library, path, options):
     if os.path.exists(path + ".source.vocab"):
         sentences = words_of(path, options.quick)
         if name.rpartition("-")[2] not in TOLERANCE:  # whose searches may go other ways than the CPU's
-            for row in search(lib, session, path, sentences, options.quick):
+            for row in search(session, path, sentences, options.quick):
                 print_row(*row)
         print_row(*compare_batches(session, name, sentences))
     if os.path.exists(path + ".sizes.json"):
@@ -265,7 +184,7 @@ def run_subprocess(arguments, seconds, on_line):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--library")
-    parser.add_argument("--device", default="cuda", choices=DEVICES)
+    parser.add_argument("--device", default="cuda", choices=["best", "cpu", "cuda", "emulator"])
     parser.add_argument("--quick", action="store_true", help="each thing once, and few of them: times mean nothing")
     parser.add_argument("--seconds", type=float, default=300, help="that a model may take")
     parser.add_argument("--frame", help="make a model's frame, in place of its weights", metavar="MODEL")
@@ -284,7 +203,7 @@ def main():
         if not (options.library and options.folder):
             parser.error("tools/gpu-check.sh calls it with --library and a folder")
         return check(options)
-    except (Problem, OSError) as problem:
+    except (Problem, xf.Error, OSError) as problem:
         sys.exit(str(problem))
 
 
@@ -340,7 +259,7 @@ def decoder_times(session, name, sizes, bandwidth, quick):
             times = []
             for _ in range(1 if quick else 3):
                 begin = time.perf_counter()
-                results = session.generate(sentences, beam, count, length, **more)
+                results = best_of(session, sentences, beam=beam, batch=count, min_length=length, max_length=length, **more)
                 times.append(time.perf_counter() - begin)
             seconds[length] = min(times)
             whole = all(len(tokens) == length for tokens in results)
@@ -351,6 +270,11 @@ def decoder_times(session, name, sizes, bandwidth, quick):
                f"{step * 1e3:.3f} ms/step", whole)
 
 
+def best_of(session, sentences, **options):
+    """The tokens of each sentence's best result."""
+    return [best.tokens for best, in session.generate(sentences, **options)]
+
+
 def words_of(path, quick):
     vocabulary = {token: i for i, token in enumerate(open(path + ".source.vocab", encoding="utf-8").read().split("\n"))}
     words = ["translation", "transformer", "emulator", "a"] + ([] if quick else ["hello", "world", "knight", "graphics"])
@@ -359,25 +283,24 @@ def words_of(path, quick):
 
 def compare_batches(session, name, sentences):
     """Compares sentences alone and together: few rows and many run other kernels, whose results must have the same bits."""
-    alone, together = [], []
-    results = [session.generate(sentences, 4, batch, scores=scores) for batch, scores in ((1, alone), (8, together))]
-    same = sum(a == b for a, b in zip(zip(results[0], alone), zip(results[1], together)))
+    same = sum(a == b for a, b in zip(*(session.generate(sentences, beam=4, batch=batch) for batch in (1, 8))))
     return name, "beam 4, alone and together", f"{same}/{len(sentences)} with the same bits", "", same == len(sentences)
 
 
-def search(lib, session, path, sentences, quick):
+def search(session, path, sentences, quick):
     """Searches for words, and compares the results with the CPU's."""
-    cpu = Session(lib, path + ".xfm", "cpu")
+    cpu = session.model.session(device="cpu")
     # In one session, some with as many rows as others.
     cases = [(*case, "", {}) for case in ((1, 1), (1, 4), (4, 1), (2, 2), (1, 8), (4, 8))] + [(1, 8, *FEW_SAMPLES)]
     if not quick:
         cases += [(4, 8, *NO_REPEATS), (1, 8, *SAMPLES)]
     for beam, batch, how, more in cases:
-        expected = cpu.generate(sentences, beam, batch, **more)
+        options = {"beam": beam, "batch": batch, **more}
+        expected = best_of(cpu, sentences, **options)
         if not quick:
-            session.generate(sentences, beam, batch, **more)
+            best_of(session, sentences, **options)
         begin = time.perf_counter()
-        actual = session.generate(sentences, beam, batch, **more)
+        actual = best_of(session, sentences, **options)
         ms = (time.perf_counter() - begin) * 1e3
         same = sum(a == b for a, b in zip(actual, expected))
         steps = sum(map(len, actual))

@@ -4,12 +4,12 @@
 #   tools/gpu-check.sh [--prepare] [--bench] [--device NAME] [FOLDER]
 #
 # FOLDER (default: build/gpu-check) holds what is compiled for the check. Where xfc runs it is filled first; --prepare does
-# only that, for a machine that has the GPU but not LLVM: carry tools, build/gpu-check (some 30 MB) and build/lib/libxf-runtime.so
-# there and run this script again. It needs Python's standard library alone, and downloads nothing. Each model is checked in a process
-# of its own, for at most 5 minutes, and what is found is printed at once. --bench adds the benchmarks' base model
-# with random weights and times its decoder: what a step reads, and how near that comes to the memory's bandwidth, which is
-# measured. Its weights (250 MB in f32, 125 MB in bf16) are made where they are needed. --device emulator checks the check, in
-# some minutes: the model of --bench is a small one then (bench-small), and figures of time mean nothing.
+# only that, for a machine that has the GPU but not LLVM: carry tools, runtime/python, build/gpu-check (some 30 MB) and
+# build/lib/libxf-runtime.so there and run this script again. It needs Python's standard library alone, and downloads nothing.
+# Each model is checked in a process of its own, for at most 5 minutes, and what is found is printed at once. --bench adds the
+# benchmarks' base model with random weights and times its decoder: what a step reads, and how near that comes to the memory's
+# bandwidth, which is measured. Its weights (250 MB in f32, 125 MB in bf16) are made where they are needed. --device emulator
+# checks the check, in some minutes: the model of --bench is a small one then (bench-small), and figures of time mean nothing.
 set -e
 root=$(cd "$(dirname "$0")/.." && pwd)
 build=${XF_BUILD:-$root/build}

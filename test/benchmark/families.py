@@ -18,7 +18,7 @@ import time
 
 import numpy as np
 
-import xf
+import compiled
 
 # transformers needs Python's own `profile`, not the one beside this file.
 sys.path[:] = [folder for folder in sys.path if os.path.abspath(folder) != os.path.dirname(os.path.abspath(__file__))]
@@ -81,9 +81,9 @@ def prepare(name, folder):
     family, *published = MODELS[name]
     if not (folder / "config.json").exists():
         save(folder, *published)
-    description = pathlib.Path(xf.ROOT) / "test" / "models" / family / f"{family}.xf"
+    description = pathlib.Path(compiled.ROOT) / "test" / "models" / family / f"{family}.xf"
     for precision, theirs in TYPES.items():
-        subprocess.run([os.path.join(xf.BUILD, "bin", "xfc"), description, "--config", folder / "config.json", "--weights", folder / "model.safetensors",
+        subprocess.run([os.path.join(compiled.BUILD, "bin", "xfc"), description, "--config", folder / "config.json", "--weights", folder / "model.safetensors",
                         "--ignore", "lm_head.weight", "--ignore", "*.embed_tokens.weight", "--type", precision, "--emit=model",
                         "-o", folder / f"xfc-{precision}.model"], check=True, stderr=subprocess.DEVNULL)
         if not (folder / f"ct2-{precision}").exists():
@@ -151,7 +151,7 @@ def measure(name, folder, precision, threads, rounds):
     """Records of all cases."""
     with open(folder / "config.json", encoding="utf-8") as file:
         config = json.load(file)
-    session = xf.Session(str(folder / f"xfc-{precision}.model"), threads)
+    session = compiled.Session(str(folder / f"xfc-{precision}.model"), threads)
     for case, (sentences, beams) in CASES.items():
         work = (Transcription if MODELS[name][0] == SPEECH else Translation)(config, sentences)
         engines = work.ours(session, beams), work.theirs(folder, precision, threads, beams)

@@ -17,7 +17,7 @@ import time
 
 import bound
 import start
-import xf
+import compiled
 
 PEER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "peer.py")
 TYPES = ("f32", "bf16", "int8")
@@ -65,7 +65,7 @@ class Harness:
             json.dump(records, file, indent=1)
 
     def peaks(self, name):
-        program = os.path.join(xf.BUILD, "bin", "xf-peak")
+        program = os.path.join(compiled.BUILD, "bin", "xf-peak")
         lines = [subprocess.run([program, str(threads)], check=True, capture_output=True, text=True).stdout for threads in THREADS]
         with open(self.result(name), "w", encoding="utf-8") as file:
             file.writelines(lines)
@@ -81,7 +81,7 @@ def start_of_program(model, precision):
     options = ["--threads", 1, "--max-length", bound.TARGET, "--suppress", cfg["eos"]]
     with tempfile.TemporaryDirectory() as folder:
         program = os.path.join(folder, "base")
-        xf.compile_model(model, precision, program)
+        compiled.compile_model(model, precision, program)
         first, _ = start.measure_start(program, lines[0], options)
         one, _ = start.peak_memory(program, lines[:1], options)
         many, _ = start.peak_memory(program, lines, [*options, "--beam", bound.BEAMS])

@@ -10,12 +10,12 @@ import sys
 import numpy as np
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-import xf  # noqa: E402
+import compiled  # noqa: E402
 
 
 class Peer:
     PRECISIONS = ("f32", "bf16", "int8")
-    VERSION = "xfc " + xf.library().xf_version().decode()
+    VERSION = "xfc " + compiled.version()
 
     @staticmethod
     def files(model_dir, precision):
@@ -24,12 +24,12 @@ class Peer:
     @staticmethod
     def prepare(model_dir, what=()):
         for precision in Peer.PRECISIONS:
-            xf.compile_model(model_dir, precision, Peer.files(model_dir, precision)[0], emit="model")
+            compiled.compile_model(model_dir, precision, Peer.files(model_dir, precision)[0], emit="model")
 
     def __init__(self, model_dir, precision, threads, workers=1):
         with open(os.path.join(model_dir, "config.json")) as fh:
             self.cfg = json.load(fh)
-        self.session = xf.Session(self.files(model_dir, precision)[0], threads)
+        self.session = compiled.Session(self.files(model_dir, precision)[0], threads)
 
     def encoder(self, ids, lengths):
         run, rows = self.session.encode([row[:n] for row, n in zip(ids, lengths)])

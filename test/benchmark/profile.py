@@ -20,12 +20,12 @@ import time
 import numpy as np
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-import xf  # noqa: E402
+import compiled  # noqa: E402
 
 
 def work(a, cfg):
     rng = np.random.default_rng(1)
-    session = xf.Session(a.model, a.threads)
+    session = compiled.Session(a.model, a.threads)
     if a.encode:
         b, s = map(int, a.encode.split("x"))
         src = rng.integers(3, cfg["vocab"], (b, s)).astype(np.int32)
@@ -43,7 +43,7 @@ def work(a, cfg):
 def symbols(a, directory):
     """Sorted (offset in the file, name) of the generated functions."""
     obj, section = os.path.join(directory, "code.o"), os.path.join(directory, "code")
-    subprocess.run([os.path.join(xf.BUILD, "bin", "xfc"), os.path.join(xf.ROOT, "test", "models", "bench", "bench.xf"), "--config", a.config,
+    subprocess.run([os.path.join(compiled.BUILD, "bin", "xfc"), os.path.join(compiled.ROOT, "test", "models", "bench", "bench.xf"), "--config", a.config,
                     "--random-weights", "1", *a.xfc_options.split(), "--emit=obj", "-o", obj], check=True)
     names = subprocess.run(["llvm-nm-22", "--defined-only", "-n", obj], check=True, capture_output=True, text=True).stdout
     table = sorted((int(l.split()[0], 16), l.split()[2]) for l in names.splitlines() if l.split()[1] == "r")

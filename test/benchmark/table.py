@@ -23,7 +23,7 @@ import bound
 import measure
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-DOCUMENTS = (os.path.join(HERE, "RESULTS.md"), os.path.join(measure.xf.ROOT, "README.md"))
+DOCUMENTS = (os.path.join(HERE, "RESULTS.md"), os.path.join(measure.compiled.ROOT, "README.md"))
 MARKED = re.compile(r"(<!-- table: ([^>]+) -->\n)((?:(?!<!-- ).)*)(<!-- end -->)", re.S)
 
 ROWS = (("encoder 1x32", "enc", "1x32"), ("encoder 8x32", "enc", "8x32"), ("encoder 32x32", "enc", "32x32"),

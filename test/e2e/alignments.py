@@ -2,12 +2,11 @@
 
 alignments.py [DEVICE]: on a device, the same links as on the CPU.
 """
-import ctypes
 import json
 import sys
 
 from common import MODELS, WORK, Checks, compile_model, kept_g2p, run
-from session import Session
+from session import session_of
 
 DEVICE = sys.argv[1] if len(sys.argv) > 1 else None
 checks = Checks()
@@ -19,37 +18,35 @@ def covered_scores(session, sentences, turned):
     """Scores with a coverage penalty: of sentences as rows of tokens, and of the same, padded, as the model's own input."""
     alone, longest = session.generate(sentences, coverage_penalty=0.7), max(map(len, sentences))
     padded = [sentence + [0] * (longest - len(sentence)) for sentence in sentences]
-    shape = [longest, len(sentences)] if turned else [len(sentences), longest]
-    values = [token for row in (zip(*padded) if turned else padded) for token in row]
-    together = session.generate_from({"src": (ctypes.c_int32, shape, values)}, len(sentences), coverage_penalty=0.7)
+    source = [list(row) for row in zip(*padded)] if turned else padded
+    together = session.generate_from({"src": source}, len(sentences), coverage_penalty=0.7)
     return [[result.score for result, in side] for side in (alone, together)]
 
 
-def aligned(session, sentences, batch, width):
+def aligned(session, sentences, batch):
     """For each sentence, three results as (tokens, rows of weights)."""
-    found = session.generate(sentences, width=width, beam=3, n_best=3, batch=batch)
-    return [[(result.tokens, result.weights) for result in results] for results in found]
+    found = session.generate(sentences, alignments=True, beam=3, n_best=3, batch=batch)
+    return [[(result.tokens, result.alignment.tolist()) for result in results] for results in found]
 
 
-def confirm(title, path, sentences, start, width, sequence_first=False):
+def confirm(title, path, sentences, start, sequence_first=False):
     """A search's weights are the entry's, bit for bit, whatever else is in the batch."""
-    found = aligned(Session(path, 1), sentences, 1, width)
+    found = aligned(session_of(path, 1), sentences, 1)
     for threads, batch in ((1, 0), (2, 0), (3, 2)):
-        checks.that(aligned(Session(path, threads), sentences, batch, width) == found,
+        checks.that(aligned(session_of(path, threads), sentences, batch) == found,
                     f"{title}: other weights with {threads} threads, batch {batch}")
-    own = Session(path, 2)
+    own = session_of(path, 2)
     for sentence, results in zip(sentences, found):
-        length, ints, floats = len(sentence), ctypes.c_int32, ctypes.c_float
+        length = len(sentence)
 
-        def shape(n, *more):
-            return [n, 1, *more] if sequence_first else [1, n, *more]
-        d = DEPTH
-        memory = own.entry("encode", {"src": (ints, shape(length), sentence)}, shape(length, d), "memory")
+        def turned(values):
+            return [[value] for value in values] if sequence_first else [values]
+
+        memory = own.run("encode", {"src": turned(sentence)})["memory"]
         for tokens, rows in results:
-            read = [start, *tokens[:-1]]
-            inputs = {"tgt": (ints, shape(len(read)), read), "memory": (floats, shape(length, d), memory), "src": (ints, shape(length), sentence)}
-            flat = own.entry("align", inputs, shape(len(read), length), "alignment")
-            wanted = [flat[t * length:(t + 1) * length] for t in range(len(read))]
+            inputs = {"tgt": turned([start, *tokens[:-1]]), "memory": memory, "src": turned(sentence)}
+            found = own.run("align", inputs)["alignment"].tolist()
+            wanted = [row for row, in found] if sequence_first else found[0]
             checks.that([row[:length] for row in rows] == wanted, f"{title}: {rows} instead of {wanted}")
 
 
@@ -62,11 +59,10 @@ if DEVICE:
         checks.that(texts[0] == texts[1], f"{how}: {got} on {DEVICE}, but {want} on the CPU")
     checks.end()
 
-DEPTH = 192
 for kind in ("f32", "bf16", "int8"):
     program = kept_g2p(kind)
     letters = (MODELS / "g2p" / "source.vocab").read_text(encoding="utf-8").splitlines()
-    confirm(f"g2p {kind}", program, [[letters.index(letter) for letter in word] + [2] for word in words], 1, 16)
+    confirm(f"g2p {kind}", program, [[letters.index(letter) for letter in word] + [2] for word in words], 1)
     # Letters that are heard have links; silent ones have none.
     text = dict(zip(words, run(program, "--alignments", stdin=lines)[1].splitlines()))
     checks.that(text["knight"] == "N AY1 T\t1-0 2-1 5-2", f"{kind}: {text['knight']}")
@@ -83,7 +79,6 @@ plain, covered = (run(program, "--n-best", 4, *how, stdin=lines)[1].splitlines()
 checks.that(all(float(b.split("\t")[1]) < float(a.split("\t")[1]) for a, b in zip(plain[::4], covered[::4])), "coverage adds to scores")
 
 # Sources and targets of layout [positions, batch].
-DEPTH = 16
 turned = WORK / "turned.xf"
 turned.write_text("""model Turned(d = 16) {
   source, target: Embedding(30, d)
@@ -95,7 +90,7 @@ turned.write_text("""model Turned(d = 16) {
 }
 """)
 compile_model(turned, WORK / "turned", "--random-weights", 5)
-confirm("sequence first", WORK / "turned", [[3 + (7 * i + j * j) % 27 for j in range(i + 1)] for i in range(9)], 1, 10, sequence_first=True)
+confirm("sequence first", WORK / "turned", [[3 + (7 * i + j * j) % 27 for j in range(i + 1)] for i in range(9)], 1, sequence_first=True)
 
 
 # Tokens may be [positions, batch] where the tensors computed from them are not. With two tokens, a result leaves out parts of its source.
@@ -112,7 +107,7 @@ mixed.write_text("""model Mixed(d = 16) {
 """)
 compile_model(mixed, WORK / "mixed", "--random-weights", 5)
 for sentences in ([[5, 6, 7, 8], [9, 0, 11, 12]], [[5, 0, 7], [0, 8, 9], [4, 4, 3]]):
-    alone, together = covered_scores(Session(WORK / "mixed", 1), sentences, turned=True)
+    alone, together = covered_scores(session_of(WORK / "mixed", 1), sentences, turned=True)
     checks.that(alone == together, f"[positions, batch]: {together} with the caller's layout, {alone} without")
 
 status, _, err = run(WORK / "turned", "--alignments", "--stream", stdin="5\n", ok=False)

@@ -192,8 +192,8 @@ def confirm_bound(cfg):
 
 def confirm_profile(folder):
     model = Peer.files(str(folder), "f32")[0]
-    measure.xf.compile_model(str(folder), "f32", model, emit="model")
-    limits = " ".join(f"--limit={name}={value}" for name, value in measure.xf.LIMITS.items())
+    measure.compiled.compile_model(str(folder), "f32", model, emit="model")
+    limits = " ".join(f"--limit={name}={value}" for name, value in measure.compiled.LIMITS.items())
     _, out, _ = run(sys.executable, FOLDER / "profile.py", "--config", folder / "config.json", "--model", model, "--greedy", 8, "--seconds", 0.5,
                     f"--xfc-options={limits}")
     # Kernels, which have the compiler's names, take most of the time; other names are followed by a file.
@@ -216,6 +216,6 @@ confirm_starts(folder)
 confirm_bound(TRANSLATES)
 # One type is enough to test the encoder's configuration.
 folder = write_model(ENCODES)
-measure.xf.compile_model(str(folder), "bf16", Peer.files(str(folder), "bf16")[0], emit="model")
+measure.compiled.compile_model(str(folder), "bf16", Peer.files(str(folder), "bf16")[0], emit="model")
 confirm_encoder(folder, ENCODES, "bf16")
 checks.end()

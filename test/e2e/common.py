@@ -18,7 +18,7 @@ import zipfile
 SOURCE = pathlib.Path(os.environ.get("XF_SOURCE") or pathlib.Path(__file__).resolve().parents[2])
 BIN = pathlib.Path(os.environ.get("XF_BIN") or SOURCE / "build" / "bin")
 MODELS = SOURCE / "test" / "models"
-sys.path += [str(MODELS), str(SOURCE / "tools")]
+sys.path += [str(MODELS), str(SOURCE / "tools"), str(SOURCE / "runtime" / "python")]
 SHARED = pathlib.Path(os.environ.get("XF_SHARED") or SOURCE.parent / "shared")
 # The norm-wise error that factors of fewer bits may cause in small models with random weights: activations are rounded to 8 or 7 bits, too, which
 # the interpreter does not do. (With int8-weights, activations and arithmetic stay f32.)

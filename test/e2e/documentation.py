@@ -6,6 +6,7 @@ A block is fenced, or indented by four blanks. Its beginning tells what it is:
 - a description (DESCRIPTION). The commands of the next block compile it, or else it is compiled by itself;
 - an error (ERROR) that xfc reports of a file;
 - calls of the C API, which Inputs/program.c includes;
+- a Python program, which begins with an import and prints the next block;
 - anything else is the output of the first command of the block before it.
 Blocks of other kinds, and those that cannot be run here, are in NOT_RUN.
 """
@@ -17,6 +18,7 @@ import shutil
 import string
 import struct
 import subprocess
+import sys
 
 from common import BIN, Checks, MODELS, SOURCE, WORK, compile_model, packed, sets, write_safetensors
 from pages import PAGES, blocks_of
@@ -142,6 +144,11 @@ def steps_of(name, page):
             steps.append(Step(f"cp {file} {compiled[1]}" if compiled else f"xfc {file} --random-weights 1 --emit=model -o {WORK / 'model'}"))
         elif error := ERROR.match(begin):
             steps.append(Step(f"xfc {error[1]} --emit=xf -o - 2>&1", [*block, "…"], status=1))
+        elif begin.startswith("import "):
+            file = WORK / f"{name.replace('/', '-')}-{len(steps)}.py"
+            file.write_text(text + "\n", encoding="utf-8")
+            commands = [Step(f"{sys.executable} {file}")]
+            steps += commands
         elif begin.startswith("xf_"):
             for number, line in enumerate(block):
                 (WORK / f"call-{number}.c").write_text(line + "\n", encoding="utf-8")
@@ -188,7 +195,7 @@ for folder in ("test/models", "tools"):
 for script in ("build", "format", "sanitize", "setup", "test", "tidy"):
     (ROOT / "tools" / f"{script}.sh").write_text("#!/bin/sh\n")
 for link, to in (("xfc/build/bin", BIN), ("prefix/include", SOURCE / "runtime/include"),
-                 ("prefix/lib/libxf-runtime.so", BIN.parent / "lib/libxf-runtime.so"),
+                 ("prefix/lib/python", SOURCE / "runtime/python"), ("prefix/lib/libxf-runtime.so", BIN.parent / "lib/libxf-runtime.so"),
                  ("prefix/lib/libxf-runtime.a", BIN.parent / "runtime/libxf-runtime.a")):
     (WORK / link).parent.mkdir(parents=True, exist_ok=True)
     (WORK / link).symlink_to(to.resolve())

@@ -2,12 +2,11 @@
 
 features.py [DEVICE]: on a device, the same tokens as on the CPU.
 """
-import ctypes
 import random
 import sys
 
 from common import Checks, WORK, compile_model, run
-from session import Session
+from session import session_of
 
 DEVICE = sys.argv[1] if len(sys.argv) > 1 else None
 WIDTH, VOCABULARY, START, END, LONGEST = 8, 13, 1, 2, 9
@@ -29,7 +28,6 @@ DESCRIPTION = """model Speech(width = %(width)d, vocab = %(vocab)d, d = 32) {
 """
 checks = Checks()
 rng = random.Random(6)
-f32, i32, boolean = ctypes.c_float, ctypes.c_int32, ctypes.c_bool
 
 
 def compiled(name, *options):
@@ -42,19 +40,16 @@ def compiled(name, *options):
 def search(session, sentences, beam=1):
     """The best result of each sentence; sentences are padded to one length."""
     longest = max(map(len, sentences))
-    frames = [x for s in sentences for i in range(longest) for x in (s[i] if i < len(s) else [7.0] * WIDTH)]
-    valid = [i < len(s) for s in sentences for i in range(longest)]
-    inputs = {"frames": (f32, [len(sentences), longest, WIDTH], frames), "valid": (boolean, [len(sentences), longest], valid)}
-    return [results[0].tokens for results in session.generate_from(inputs, len(sentences), beam=beam)]
+    frames = [[s[i] if i < len(s) else [7.0] * WIDTH for i in range(longest)] for s in sentences]
+    valid = [[i < len(s) for i in range(longest)] for s in sentences]
+    return [results[0].tokens for results in session.generate_from({"frames": frames, "valid": valid}, beam=beam)]
 
 
 def by_hand(session, frames):
-    length, read = len(frames), [START]
-    inputs = {"frames": (f32, [1, length, WIDTH], [x for frame in frames for x in frame]), "valid": (boolean, [1, length], [True] * length)}
-    memory = session.entry("encode", inputs, [1, length, 32], "memory")
+    read, valid = [START], [[True] * len(frames)]
+    memory = session.run("encode", {"frames": [frames], "valid": valid})["memory"]
     while len(read) <= LONGEST and read[-1] != END:
-        inputs = {"tgt": (i32, [1, len(read)], read), "memory": (f32, [1, length, 32], memory), "valid": (boolean, [1, length], [True] * length)}
-        logits = session.entry("decode", inputs, [1, len(read), VOCABULARY], "logits")[-VOCABULARY:]
+        logits = session.run("decode", {"tgt": [read], "memory": memory, "valid": valid})["logits"].tolist()[0][-1]
         read.append(logits.index(max(logits)))
     return read[1:]
 
@@ -62,17 +57,17 @@ def by_hand(session, frames):
 sentences = [[[rng.uniform(-3, 3) for _ in range(WIDTH)] for _ in range(rng.randrange(1, 21))] for _ in range(8)]
 if DEVICE:
     program = compiled("device", "--target", "cpu,cuda")
-    checks.that(search(Session(program, 1, DEVICE), sentences[:3]) == search(Session(program, 1), sentences[:3]), f"other tokens on {DEVICE}")
+    checks.that(search(session_of(program, 1, DEVICE), sentences[:3]) == search(session_of(program, 1), sentences[:3]), f"other tokens on {DEVICE}")
     checks.end()
 
 for kind in ("f32", "int8"):
     program = compiled("speech", "--type", kind)
-    session = Session(program, 1)
+    session = session_of(program, 1)
     want = [by_hand(session, sentence) for sentence in sentences]
     checks.that(len(set(map(tuple, want))) > 4, f"{kind}: results tell nothing: {want}")
     checks.that([search(session, [sentence])[0] for sentence in sentences] == want, f"{kind}: other tokens of single sentences")
     for threads in (1, 2):
-        checks.that(search(Session(program, threads), sentences) == want, f"{kind}: other tokens of sentences together, {threads} threads")
+        checks.that(search(session_of(program, threads), sentences) == want, f"{kind}: other tokens of sentences together, {threads} threads")
     together = search(session, sentences, 3)
     checks.that([search(session, [sentence], 3)[0] for sentence in sentences] == together, f"{kind}: other beams of sentences together")
 

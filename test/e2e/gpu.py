@@ -175,35 +175,41 @@ def confirm_launches():
 
 def share_program(path, device):
     """Sessions of one model: the second finds code and weights on the GPU, and they stay when the first session ends."""
-    from session import Session, ctypes, library
-    encoded = lambda session: session.entry("encode", {"src": (ctypes.c_int32, [1, 4], [5, 6, 7, 2])}, [1, 4, 192], "memory")
-    first = Session(path, 1, device)
+    from session import opened
+    model = opened(path)
+
+    def another():
+        return model.session(1, device=device)
+
+    def encoded(session):
+        return session.run("encode", {"src": [[5, 6, 7, 2]]})["memory"].tolist()
+
+    first = another()
     want = encoded(first)
-    second = Session(path, 1, device, first.model)
+    second = another()
     checks.that(encoded(second) == want, "a session with another one's program computes something else")
-    library.xf_session_free(first.handle)
+    first.close()
     checks.that(encoded(second) == want, "a session computes something else once the first one has ended")
-    third = Session(path, 1, device, first.model)
+    third = another()
     checks.that(encoded(third) == want, "a third session computes something else")
-    library.xf_session_free(second.handle)
-    library.xf_session_free(third.handle)
-    checks.that(encoded(Session(path, 1, device, first.model)) == want, "a session that loads the program anew computes something else")
+    second.close()
+    third.close()
+    checks.that(encoded(another()) == want, "a session that loads the program anew computes something else")
 
 
 def refuse_launches(path):
     """A launch fails for lack of memory: the kernels before it are still running, and must not read what the next call copies."""
-    from session import Session, ctypes
-    session = Session(path, 1, "cuda")
+    from session import session_of, xf
+    session = session_of(path, 1, "cuda")
 
     def encoded(rows, length):
-        return session.entry("encode", {"src": (ctypes.c_int32, [rows, length], [5 + i % 20 for i in range(rows * length)])}, [rows, length, 192], "memory")
+        return session.run("encode", {"src": [[5 + (length * row + i) % 20 for i in range(length)] for row in range(rows)]})["memory"]
 
     def decoded():
-        inputs = {"tgt": (ctypes.c_int32, [1, 3], [1, 5, 6]), "memory": (ctypes.c_float, [1, 4, 192], memory), "src": (ctypes.c_int32, [1, 4], [5, 6, 7, 8])}
-        return session.entry("decode", inputs, [1, 3, 73], "logits")
+        return session.run("decode", {"tgt": [[1, 5, 6]], "memory": memory, "src": [[5, 6, 7, 8]]})["logits"].tolist()
 
     def generated():
-        return session.generate([[5, 6, 7, 2]], capacity=4, max_length=4, scores=0)[0][0].tokens
+        return session.generate([[5, 6, 7, 2]], max_length=4, scores=0)[0][0].tokens
 
     def launches():
         return int(open(os.environ["FAKE_CUDA_COUNTS"]).read().split()[1])
@@ -213,7 +219,7 @@ def refuse_launches(path):
         try:
             what()
             checks.that(False, f"launch {which} was not refused")
-        except RuntimeError as problem:
+        except xf.Error as problem:
             checks.that("out of memory" in str(problem), f"launch {which} is refused: {problem}")
         checks.that(decoded() == want, f"something else is computed after launch {which} was refused")
 

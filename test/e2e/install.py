@@ -84,6 +84,11 @@ for kind, linked in (("", "libxf-runtime.so =>"), ("STATIC", "libstdc++.so")):
     again = run("cmake", "--build", build)[1]
     checks.that("Compiling model g2p" in again and "Compiling model seed3" not in again, f"with another vocabulary: {again}")
 
+# Python finds the package, and the package the installed runtime.
+script = f"import xf; print(xf.Model('{WORK / 'program'}').session(1).process_lines(['hello'])[0].results[0].text)"
+said = run("env", f"PYTHONPATH={moved}/lib/python", "python3", "-c", script)[1]
+checks.that(said == "HH EH1 L OW0\n" and not list(prefix.rglob("__pycache__")), f"the installed package says {said}")
+
 # The weights are not copied: the program holds them as the object does, read-only.
 sections = run("readelf", "--sections", "--wide", WORK / "static")[1]
 checks.that(".lrodata" in sections, f"the images are not in read-only data:\n{sections}")

@@ -7,7 +7,7 @@ import ctypes
 import struct
 
 from common import HERE, MODELS, WORK, Checks, available_isas, compile_model, golden_weights, kept_g2p, packed, results, run
-from session import Session, library, opened
+from session import opened, session_of
 
 checks = Checks()
 made = {("g2p", "f32"): kept_g2p()}
@@ -74,10 +74,8 @@ for title, (description, folder, entry, name, sequence_first) in encoders.items(
 
 def encode_list(model, sentences, isa, threads):
     """The bytes of each sentence's rows, computed in a new session."""
-    session = Session(None, threads, model=model, isa=isa)
-    rows = session.encode(sentences)
-    session.free()
-    return rows
+    with model.session(threads, isa, "cpu") as session:
+        return [rows.tobytes() for rows in session.encode(sentences)]
 
 
 listed = {"seed3": ("seed3/seed3.xf", "seed3", ("f32",)), "tagger": ("tagger/tagger.xf", "tagger", ("f32", "int8-weights")),
@@ -99,16 +97,14 @@ for title, (description, folder, kinds) in listed.items():
             for threads in (1, 3):
                 for s, a, b in zip(ragged, encode_list(model, ragged, isa, threads), want):
                     checks.that(a == b, f"{title}, {kind}, {isa}, {threads} threads: {s} has other bits than alone")
-        library.xf_model_free(model)
 
 # --- Searches: through the C API, for all bits of the scores. ---
 
 
 def search(model, sentences, isa, threads, beam, batch):
     """For each sentence its results, (tokens, the score's bytes), found in a new session."""
-    session = Session(None, threads, model=model, isa=isa)
-    found = session.generate(sentences, capacity=24, beam=beam, n_best=beam, batch=batch, max_length=24)
-    session.free()
+    with model.session(threads, isa, "cpu") as session:
+        found = session.generate(sentences, beam=beam, n_best=beam, batch=batch, max_length=24)
     return [[(result.tokens, struct.pack("<d", result.score)) for result in results] for results in found]
 
 
@@ -133,7 +129,6 @@ for title, (path, isas_of_type, batchful) in searches.items():
                 got = search(model, batchful, isa, threads, beam, batch)
                 for number, (a, b) in enumerate(zip(got, want)):
                     checks.that(a == b, f"{title}, {isa}, {threads} threads, batch {batch}, beam {beam}: sentence {number} has other bits than alone")
-    library.xf_model_free(model)
 
 # --- The thread that makes a session or calls it may round down, flush denormals to zero and read them as zero. ---
 libm, DOWN, FLUSH = ctypes.CDLL("libm.so.6"), 0x400, 0x8040  # DOWN as fenv.h has it for x86, FLUSH as MXCSR
@@ -163,12 +158,11 @@ def calling(rounding, flags):
 }
 """)
 compile_model(WORK / "tiny.xf", WORK / "tiny", "--random-weights", 5)
-session = Session(WORK / "tiny", 1)
-plain, tiny = (session.entry(name, {"src": (ctypes.c_int32, [1, 3], [5, 6, 7])}, [1, 3, 16], output)
-               for name, output in (("plain", "rows"), ("encode", "memory")))
+session = session_of(WORK / "tiny", 1)
+plain, tiny = (sum(session.run(name, {"src": [[5, 6, 7]]})[output].tolist()[0], []) for name, output in (("plain", "rows"), ("encode", "memory")))
 # Denormals have fewer bits: values that have been denormal have changed, but are not zero.
 checks.that(all(tiny) and any(abs(a - b) > 1e-6 * abs(b) for a, b in zip(tiny, plain)), f"no denormals: {tiny} of {plain}")
-session.free()
+session.close()
 rising = [[3 + (5 * i + k) % 27 for k in range(i + 1)] for i in range(6)]
 for title, path, sentences in (("g2p", made["g2p", "f32"], spelled[:6]), ("denormals", WORK / "tiny", rising)):
     model = opened(path)
@@ -178,7 +172,6 @@ for title, path, sentences in (("g2p", made["g2p", "f32"], spelled[:6]), ("denor
             with calling(*setting):
                 answers.append((encode_list(model, sentences, isas["f32"][-1], threads), search(model, sentences, isas["f32"][-1], threads, 2, 0)))
             checks.that(answers[0] == answers[-1], f"{title}, {threads} threads: other bits for a caller with {setting}")
-    library.xf_model_free(model)
 
 # --- The program prints the same with any options for threads and batches. ---
 lines = "".join(word + "\n" for word in words)

@@ -9,7 +9,7 @@ import subprocess
 import sys
 
 from common import BIN, MODELS, WORK, Checks, kept_g2p
-import capi
+import image as model_file
 
 rng = random.Random(int(sys.argv[1]) if len(sys.argv) > 1 else 1)
 checks = Checks()
@@ -83,7 +83,7 @@ program = kept_g2p()
 whole = program.read_bytes()
 _, image, size = struct.unpack("<8sQQ", whole[-24:])
 words_of_header = list(range(8, 8 * 30, 8))  # version, sizes, the checksum, then the ranges and tables
-weights_at, _ = capi.image_range(whole, "weights", image)
+weights_at, _ = model_file.range_of(whole, "weights", image)
 for number in range(200):
     damaged = bytearray(whole)
     if number % 4 == 0:

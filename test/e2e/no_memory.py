@@ -1,6 +1,6 @@
 """When memory runs out, the C API reports it, frees all that it has taken, and works the next time."""
 from common import BIN, Checks, MODELS, SMALL_BENCH, SOURCE, WORK, compile_model, run
-from session import DEVICES
+from xf import _c
 
 checks = Checks()
 lib = BIN.parent / "lib"
@@ -11,6 +11,6 @@ compile_model(MODELS / "bench" / "bench.xf", model, *SMALL_BENCH, "--random-weig
               "--target=cpu,cuda", "--emit=model")
 (WORK / "shortlist").write_text("".join(f"{source}\t{source} {source + 1}\n" for source in range(3, 40)))
 for device in ("cpu", "emulator"):
-    status, out, err = run(WORK / "program", model, DEVICES[device], WORK / "shortlist", ok=False)
+    status, out, err = run(WORK / "program", model, _c.DEVICES[device], WORK / "shortlist", ok=False)
     checks.that(status == 0 and not out and not err, f"{device}: status {status}, {out[:3000]} {err}")
 checks.end()

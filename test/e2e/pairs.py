@@ -2,12 +2,11 @@
 
 pairs.py [DEVICE]: on a device, to the digits that numbers are printed with.
 """
-import ctypes
 import random
 import sys
 
 from common import Checks, MODELS, WORK, compile_model, run
-from session import Session
+from session import session_of
 
 DEVICE = sys.argv[1] if len(sys.argv) > 1 else None
 WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", *"red green blue one two three four five".split()]
@@ -74,13 +73,10 @@ def tokens_of(a, b, between):
 def alone(session, entry, a, b, between):
     """The entry's logits in lists of rows: of the pair, or of the tokens of the first text and of the second."""
     tokens, types = tokens_of(a, b, between)
-    rows = 1 if entry == "pool" else len(tokens)
-    shape = [1, 3] if entry == "pool" else [1, len(tokens), 3]
-    i32 = ctypes.c_int32
-    flat = session.entry(entry, {"tokens": (i32, [1, len(tokens)], tokens), "types": (i32, [1, len(types)], types)}, shape, "logits")
-    rows = [flat[3 * i:3 * i + 3] for i in range(rows)]
+    logits = session.run(entry, {"tokens": [tokens], "types": [types]})["logits"].tolist()
     if entry == "pool":
-        return [rows]
+        return [logits]
+    rows = logits[0]
     if b is None:
         return [rows[1:-1]]
     first = 1 + len(a.split())
@@ -97,7 +93,7 @@ if DEVICE:
 PADDED, EQUAL = ", pad = 0", ""  # without padding, sentences of one length are called together
 for entry, kind, between, options in (("pool", "f32", [3], PADDED), ("pool", "int8", [3, 3], EQUAL), ("tag", "f32", [3], EQUAL), ("tag", "bf16", [3, 3], PADDED)):
     program = compiled("pairs", "--type", kind, entry=entry, options=options, between=f", between = {between}")
-    session = Session(program, 1)
+    session = session_of(program, 1)
     want = ["\t".join(" ".join(f"{x:.6g}" for row in rows for x in row) for rows in alone(session, entry, a, b, between)) for a, b in pairs]
     for how in ([], ["--batch", 1], ["--threads", 3]):
         got = run(program, *how, stdin=lines)[1].splitlines()

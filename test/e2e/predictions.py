@@ -1,5 +1,4 @@
 """Predictions as programs print them: numbers that are read back exactly, labels with their probabilities, and lines that are truncated."""
-import ctypes
 import json
 import math
 import os
@@ -8,7 +7,7 @@ import re
 import struct
 
 from common import Checks, MODELS, WORK, compile_g2p, compile_model, run
-from session import Session
+from session import session_of
 
 checks = Checks()
 rng = random.Random(5)
@@ -60,12 +59,11 @@ lines = [" ".join(rng.choice(WORDS[4:]) for _ in range(rng.randrange(1, 30))) fo
 
 # The values of an entry, to the last bit.
 program = compiled("tagger", around=AROUND, numbers=NUMBERS)
-session = Session(program, 1)
+session = session_of(program, 1)
 rows = []
 for line, found in zip(lines, answers(program, lines)):
     ids = [2, *map(WORDS.index, line.split()), 3]
-    flat = session.entry("tag", {"tokens": (ctypes.c_int32, [1, len(ids)], ids)}, [1, len(ids), 7], "logits")
-    wanted = [flat[7 * i:7 * i + 7] for i in range(1, len(ids) - 1)]
+    wanted = session.run("tag", {"tokens": [ids]})["logits"].tolist()[0][1:-1]
     rows.append(wanted)
     checks.that(len(found) == 1 and list(found[0]) == ["values"], f"results of {line}: {found}")
     checks.that([[f32(x) for x in row] for row in found[0]["values"]] == wanted, f"values of {line}")

@@ -5,7 +5,7 @@ import shutil
 import struct
 
 from common import BIN, HERE, Checks, MODELS, WORK, compile_model, run, skip, write_safetensors
-import capi
+import image
 
 if shutil.disk_usage(WORK).free < 6 << 30:
     skip("less than 6 GB of disk are free")
@@ -15,7 +15,7 @@ compile_model(MODELS / "seed3" / "seed3.xf", model, "--random-weights", 7, "--em
 used = resource.getrusage(resource.RUSAGE_CHILDREN)
 seconds, peak = used.ru_utime + used.ru_stime, used.ru_maxrss // 1024
 with open(model, "rb") as file:
-    _, code_bytes = capi.image_range(file.read(capi.IMAGE_HEAD), "code")
+    _, code_bytes = image.range_of(file.read(image.HEAD), "code")
 print(f"compiled in {seconds:.1f} s of the processor with its weights written, {peak} MB of memory, {code_bytes} bytes of code")
 checks.that(seconds < 60, f"{seconds:.0f} s of the processor")
 checks.that(peak < 256 + 100, f"{peak} MB of memory (the program itself takes up to 100)")

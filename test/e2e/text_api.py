@@ -1,8 +1,6 @@
 """Text to ids and back by the C API, with xf_generate in between, gives what programs print for the same lines; and results as they come."""
-import ctypes
-
 from common import MODELS, WORK, Checks, compile_model, kept_g2p, load, run
-from session import TARGET, Session, TokenFunction
+from session import session_of, xf
 from tokenizer_tools import added, as_lines, byte_level, byte_names, saved, translator
 
 checks = Checks()
@@ -12,20 +10,19 @@ def generated(session, ids, **settings):
     """The ids of a sentence's result, and the text that was known after each of them."""
     came, shown = [], [""]
 
-    def take(_, __, token):
+    def take(_, token):
         came.append(token)
-        shown.append(session.text_of(came, more=True))
+        shown.append(session.model.ids_to_text(came, more=True))
 
-    taking = TokenFunction(take)
-    result = session.generate([ids], capacity=300, on_token=ctypes.cast(taking, ctypes.c_void_p), **settings)[0][0]
+    result = session.generate([ids], on_token=take, **settings)[0][0]
     checks.that(came == result.tokens, f"{came} have come of {result.tokens}")
     return came, shown
 
 
 def check(program, line, want, changed=str, **settings):
-    session = programs.setdefault(program, Session(program, 1))
-    ids, shown = generated(session, session.ids_of(line), **settings)
-    text = session.text_of(ids)
+    session = programs.setdefault(program, session_of(program, 1))
+    ids, shown = generated(session, session.model.text_to_ids(line), **settings)
+    text = session.model.ids_to_text(ids)
     checks.that(changed(text) == want, f"{line!r}: {text!r}, the program prints {want!r}")
     checks.that(all(behind.startswith(before) for before, behind in zip(shown, [*shown[1:], text])), f"{line!r}: {shown} of {text!r}")
     return len(set(shown))
@@ -37,21 +34,21 @@ items = load(MODELS / "g2p" / "expected.json")["items"]
 for item in items[:100]:
     if item["greedy"]["closest_decision"] >= 1e-4:
         check(kept_g2p(), item["word"].upper(), item["greedy"]["text"])
-g2p = programs[kept_g2p()]
+g2p = programs[kept_g2p()].model
 target = "N AY1 T"
-ids = g2p.ids_of(target, TARGET)
-checks.that(len(ids) == 3 and g2p.text_of(ids) == target, f"{target} is {ids}, which is {g2p.text_of(ids)}")
-checks.that(len(g2p.ids_of("knight")) == 7 and g2p.ids_of("KNIGHT")[-1] == 2, f"knight is {g2p.ids_of('knight')}")
+ids = g2p.text_to_ids(target, "target")
+checks.that(len(ids) == 3 and g2p.ids_to_text(ids) == target, f"{target} is {ids}, which is {g2p.ids_to_text(ids)}")
+checks.that(len(g2p.text_to_ids("knight")) == 7 and g2p.text_to_ids("KNIGHT")[-1] == 2, f"knight is {g2p.text_to_ids('knight')}")
 
 # ByT5's tokens are a text's bytes, behind three special ones.
 folder = MODELS / "t5"
 byt5 = folder / "byt5-tokenizer.json"
 compile_model(folder / "t5.xf", WORK / "byt5", "--config", folder / "t5" / "config.json", "--set", "vocab=384", "--random-weights", 1,
               "--source-tokenizer", byt5, "--target-tokenizer", byt5)
-session = Session(WORK / "byt5", 1)
+model = session_of(WORK / "byt5", 1).model
 for text in ("abc", " Grüße,\t Äpfel  ", "日本語 x\u0301", bytes(range(1, 128)).decode()):
-    ids = session.ids_of(text)
-    checks.that(ids == [byte + 3 for byte in text.encode()] + [1] and session.text_of(ids) == text, f"{text!r}: {ids}, {session.text_of(ids)!r}")
+    ids = model.text_to_ids(text)
+    checks.that(ids == [byte + 3 for byte in text.encode()] + [1] and model.ids_to_text(ids) == text, f"{text!r}: {ids}, {model.ids_to_text(ids)!r}")
 
 # Bytes to bytes: samples are full of incomplete characters.
 tokens = ["<s>", "<pad>", "</s>", *byte_names().values(), "Ã¤", "Ġab", "ab"]
@@ -74,10 +71,10 @@ for option in ([], ["--stream"]):
 # Models of ids refuse text.
 folder = MODELS / "classifier"
 compile_model(folder / "classifier.xf", WORK / "classifier", "--config", folder / "config.json", "--weights", folder / "weights.safetensors")
-for use in (lambda session: session.ids_of("a"), lambda session: session.text_of([1])):
+for use in (lambda model: model.text_to_ids("a"), lambda model: model.ids_to_text([1])):
     try:
-        use(Session(WORK / "classifier", 1))
-    except RuntimeError as problem:
+        use(session_of(WORK / "classifier", 1).model)
+    except xf.Error as problem:
         checks.that("has no vocabulary for " in str(problem), str(problem))
     else:
         checks.that(False, "a model of ids has text")

@@ -12,7 +12,7 @@ import struct
 import sys
 
 from common import Checks, SOURCE, WORK, compile_model, run, write_safetensors
-from session import TARGET, Session
+from session import opened
 
 try:
     from tokenizers import Tokenizer, __version__
@@ -215,9 +215,9 @@ def check_kept(name):
         vocab = max(tokens_of(has["file"]).values()) + 1
         compile_model(written("echo.xf", ECHO), model, "--emit=model", "--random-weights", 1, "--set", f"vocab={vocab}", "--target-tokenizer",
                       saved(has["file"]))
-        session, lines = Session(model, 1), kept["lines"]
-        wrong = [(lines[number], found, ids) for number, ids in has["ids"] if (found := session.ids_of(lines[number], TARGET)) != ids]
-        wrong += [(ids, found, text) for ids, text in has["texts"] if (found := session.text_of(ids)) != text.replace("\0", "\ufffd")]
+        echo, lines = opened(model), kept["lines"]
+        wrong = [(lines[number], found, ids) for number, ids in has["ids"] if (found := echo.text_to_ids(lines[number], "target")) != ids]
+        wrong += [(ids, found, text) for ids, text in has["texts"] if (found := echo.ids_to_text(ids)) != text.replace("\0", "\ufffd")]
         print(f"{kind}: {len(has['ids'])} kept lines and {len(has['texts'])} texts, of which {len(wrong)} differ")
         checks.that(not wrong and has["ids"] and has["texts"], f"{kind}: {len(wrong)} differ, such as {wrong[:2]}")
 

@@ -1,9 +1,8 @@
 """Searches with beams find the results of Hugging Face's transformers for small models of BART's and T5's families. For Whisper there are greedy
 tokens: a search continues their prefixes in the same way, and beams find the results of another search on the interpreter's logits."""
-import ctypes
 
 from common import Checks, MODELS, WORK, beam_search, compile_model, golden_weights, load, packed, read_safetensors, results, run, unpacked
-from session import Session
+from session import session_of
 
 checks = Checks()
 paths = sorted([*MODELS.glob("bart/*/beams.json"), *MODELS.glob("t5/*/beams.json")])
@@ -33,11 +32,11 @@ told = unpacked(io["out.greedy"])
 greedy = [list(told[i * (STEPS + 1):(i + 1) * (STEPS + 1)]) for i in range(shape[0])]
 greedy = [row[1:row.index(END, 1) + 1] if END in row[1:] else row[1:] for row in greedy]
 checks.that(len(set(map(tuple, greedy))) == shape[0], f"whisper: results are alike: {greedy}")
-session = Session(whisper, 2)
-inputs = {"frames": (ctypes.c_float, shape, unpacked(io["in.frames"]))}
+session = session_of(whisper, 2)
+inputs = {"frames": memoryview(content).cast("f", shape)}
 for many in (0, 1, 2):
     begins = [row[:many] if len(row) > many else [] for row in greedy]
-    found = session.generate_from(inputs, len(greedy), prefixes=begins, max_length=STEPS)
+    found = session.generate_from(inputs, prefixes=begins, max_length=STEPS)
     for row, begin, result in zip(greedy, begins, found):
         wanted = row[len(begin):]
         checks.that(result[0].tokens[:len(wanted)] == wanted and (len(row) == STEPS or len(result[0].tokens) == len(wanted)),
@@ -56,7 +55,7 @@ def logits_of(ways):
     return [rows[vocabulary * (positions * (r + 1) - 1):vocabulary * positions * (r + 1)] for r in range(len(read))]
 
 
-found = session.generate_from(inputs, len(prefixes), prefixes=prefixes, beam=BEAM, n_best=BEAM, max_length=longest)
+found = session.generate_from(inputs, prefixes=prefixes, beam=BEAM, n_best=BEAM, max_length=longest)
 for prefix, got, (want, nearest) in zip(prefixes, found, beam_search(logits_of, len(prefixes), BEAM, longest, END)):
     if nearest < 1e-4:
         continue  # rounding may decide otherwise
