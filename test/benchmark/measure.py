@@ -16,8 +16,8 @@ import tempfile
 import time
 
 import bound
-import start
 import compiled
+import start
 
 PEER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "peer.py")
 TYPES = ("f32", "bf16", "int8")

@@ -15,14 +15,13 @@ import math
 import os
 import re
 import shutil
-import string
 import struct
 import subprocess
 import sys
 
 from common import BIN, Checks, MODELS, SOURCE, WORK, compile_model, packed, sets, write_safetensors
 from pages import PAGES, blocks_of
-from tokenizer_tools import added, byte_level, saved
+from tokenizer_tools import PIECES, added, byte_level, pieces_model, saved
 
 COMMAND = re.compile(r"(cd|cc|echo|export|xfc|xf-run|\./\S+|tools/\S+)( |$)")
 DESCRIPTION = re.compile(r"(block|model|mask|bias|table) \w+\(|\w+\(\w+\) = |//")
@@ -35,6 +34,7 @@ NOT_RUN = {
     "tools/gpu-check.sh --bench": "needs a GPU",
     "python3 reference.py": "needs PyTorch",
     "frames = mel.transpose": "needs a spectrogram",
+    "tools/compile-transformers.py opus-mt": "needs a checkpoint, as e2e.compile_transformers makes them",
     "find_package(xf REQUIRED)": "CMake's, as in e2e.install",
 }
 # Words in a block, and the files that are copied to its folder.
@@ -73,7 +73,6 @@ STANDS_FOR = {
     "aren-transliteration.xf --weights weights.safetensors": "aren-transliteration.xf --random-weights 1",
     "stories260k.xf --weights weights.safetensors": "stories260k.xf --random-weights 1",
 }
-PIECES = "▁" + string.ascii_letters + ".,?!"
 checks = Checks()
 used = set()
 ROOT = WORK / "xfc"
@@ -169,16 +168,6 @@ def write_lines(name, lines):
     (WORK / name).write_text("".join(line + "\n" for line in lines), encoding="utf-8")
 
 
-def write_pieces(name):
-    """A SentencePiece model: padding, an end, the unknown piece, and PIECES."""
-    model = b""
-    for piece, kind in (("<pad>", 3), ("</s>", 3), ("<unk>", 2), *((piece, 1) for piece in PIECES)):
-        text = piece.encode()
-        entry = struct.pack(f"<BB{len(text)}sBfBB", 10, len(text), text, 21, -1, 24, kind)
-        model += struct.pack("BB", 10, len(entry)) + entry
-    (WORK / name).write_bytes(model)
-
-
 def compile_predictor(name, rows, labels="", **settings):
     """Compiles a program that predicts these rows for the words "a" and "line"."""
     write_lines("words", ["a", "line"])
@@ -203,7 +192,7 @@ write_lines("source_vocabulary.txt", PIECES[:50])
 write_lines("target_vocabulary.txt", PIECES[:42])
 write_lines("texts", ["Guten"])
 for name in ("source.spm", "target.spm", "spiece.model"):
-    write_pieces(name)
+    (WORK / name).write_bytes(pieces_model())
 saved({"version": "1.0", "normalizer": None, "pre_tokenizer": byte_level(), "post_processor": None, "decoder": byte_level(),
        "added_tokens": [added(id, name, special=True) for id, name in enumerate(("<s>", "<pad>", "</s>"))],
        "model": {"type": "BPE", "vocab": {name: id for id, name in enumerate(["<s>", "<pad>", "</s>", *PIECES])}, "merges": []}})

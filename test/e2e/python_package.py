@@ -60,7 +60,8 @@ def use():
     for sentence, results in zip(ids, found):
         for tokens, _, alignment in results:
             rows = alignment.tolist()
-            checks.that(len(rows) == len(tokens) and all(len(row) == max(map(len, ids)) and abs(sum(row[:len(sentence)]) - 1) < 1e-5 for row in rows), rows)
+            checks.that(len(rows) == len(tokens) and all(len(row) == max(map(len, ids)) for row in rows), rows)
+            checks.that(all(abs(sum(row[:len(sentence)]) - 1) < 1e-5 for row in rows), rows)
     memory = session.run("encode", {"src": [ids[0]]})["memory"]
     checks.that(tuple(memory.shape) == (1, len(ids[0]), 192), memory.shape)
     rows = session.encode(ids)
@@ -73,8 +74,9 @@ def use():
     checks.that(scored.tokens == greedy.tokens and abs(scored.score - greedy.score) < 1e-5, f"{scored} {greedy}")
     checks.that(session.generate_from({"src": [ids[0]]}) == [[greedy]], "the model's own input")
     behind = session.generate(ids, prefixes=[greedy.tokens[:2], []])
-    checks.that(greedy.tokens[:2] + behind[0][0].tokens == greedy.tokens and session.generate(ids, prefix=greedy.tokens[:1])[0][0].tokens == greedy.tokens[1:],
-                f"{behind}")
+    checks.that(greedy.tokens[:2] + behind[0][0].tokens == greedy.tokens, f"{behind}")
+    behind = session.generate(ids, prefix=greedy.tokens[:1])
+    checks.that(greedy.tokens[:1] + behind[0][0].tokens == greedy.tokens, f"{behind}")
     banned = session.generate(ids[:1], suppress=[greedy.tokens[0]], ends=[greedy.tokens[1]])[0][0]
     checks.that(greedy.tokens[0] not in banned.tokens, f"{banned}")
     (WORK / "shortlist").write_text("\tHH EH1 L\n", encoding="utf-8")
@@ -94,11 +96,13 @@ def use():
     problem = refuses(lambda: session.generate(ids, beam=9), xf.Error, "beam")
     checks.that(problem.status == xf.Status.LIMIT and problem.results == [[], []], f"{problem.status} {problem.results}")
     for wrong, kind, words in (
-            ({"nonsense": 1}, TypeError, "no option 'nonsense'"), ({"max_length": 2**32 + 4}, OverflowError, "max_length"), ({"n_best": 10**9}, xf.Error, "results"),
-            ({"targets": [[5]]}, ValueError, "1 targets for 2 sentences"), ({"max_length": 10**9}, xf.Error, "max")):
+            ({"nonsense": 1}, TypeError, "no option 'nonsense'"), ({"max_length": 2**32 + 4}, OverflowError, "max_length"),
+            ({"n_best": 10**9}, xf.Error, "results"), ({"max_length": 10**9}, xf.Error, "max"),
+            ({"targets": [[5]]}, ValueError, "1 targets for 2 sentences")):
         refuses(lambda wrong=wrong: session.generate(ids, **wrong), kind, words)
-    for inputs, kind, words in (({"source": [[5]]}, TypeError, "no input 'source'; inputs are src"), ({}, xf.Error, "input"), ({"src": [[999]]}, xf.Error, "999"),
-                                ({"src": [[5, 6], [7]]}, ValueError, ""), ({"src": [[2**40]]}, Exception, ""), ({"src": [[5.5]]}, Exception, "")):
+    for inputs, kind, words in (({"source": [[5]]}, TypeError, "no input 'source'; inputs are src"), ({}, xf.Error, "input"),
+                                ({"src": [[999]]}, xf.Error, "999"), ({"src": [[5, 6], [7]]}, ValueError, ""), ({"src": [[2**40]]}, Exception, ""),
+                                ({"src": [[5.5]]}, Exception, "")):
         refuses(lambda inputs=inputs: session.run("encode", inputs), kind, words)
     refuses(lambda: session.run("nonsense", {}), TypeError, "entries are encode, decode, align")
     refuses(lambda: session.process_lines(["a\0b"]), ValueError, "zero byte")
@@ -138,8 +142,8 @@ if "use" in sys.argv:
 header = (SOURCE / "runtime/include/xf/xf.h").read_text(encoding="utf-8")
 declared = set(re.findall(r"\b(xf_\w+)\([^;{]*\);", re.sub(r"/\*.*?\*/", "", header, flags=re.S))) - {"xf_task"}
 checks.that(declared == set(xf._c.FUNCTIONS), f"functions of one alone: {declared ^ set(xf._c.FUNCTIONS)}")
-structures = {"xf_limits": "Limits", "xf_search_info": "SearchInfo", "xf_tensor_info": "TensorInfo", "xf_session_options": "SessionOptions", "xf_tensor": "Tensor",
-              "xf_generate_options": "GenerateOptions", "xf_hypotheses": "Hypotheses", "xf_encoding_info": "EncodingInfo"}
+structures = {"xf_limits": "Limits", "xf_search_info": "SearchInfo", "xf_tensor_info": "TensorInfo", "xf_session_options": "SessionOptions",
+              "xf_tensor": "Tensor", "xf_generate_options": "GenerateOptions", "xf_hypotheses": "Hypotheses", "xf_encoding_info": "EncodingInfo"}
 checks.that(set(re.findall(r"typedef struct (\w+) \{", header)) == set(structures), "structures of one alone")
 rows, wanted = [], []
 for name, own in structures.items():
@@ -158,7 +162,8 @@ checks.that({name for name, _ in enumerators} >= set(re.findall(r"\b(XF_\w+) = "
 for name, number in enumerators:
     rows.append(f'printf("{name} %d\\n", (int){name});')
     wanted.append(f"{name} {number}")
-(WORK / "layout.c").write_text("#include <stddef.h>\n#include <stdio.h>\n#include \"xf/xf.h\"\nint main(void) {\n  " + "\n  ".join(rows) + "\n  return 0;\n}\n")
+head = '#include <stddef.h>\n#include <stdio.h>\n#include "xf/xf.h"\nint main(void) {\n'
+(WORK / "layout.c").write_text(head + "\n".join(rows) + "\nreturn 0;\n}\n")
 run("cc", "-std=c11", "-Wall", "-Werror", "-I", SOURCE / "runtime/include", WORK / "layout.c", "-o", WORK / "layout")
 checks.that(run(WORK / "layout")[1].splitlines() == wanted, f"{set(run(WORK / 'layout')[1].splitlines()) ^ set(wanted)}")
 
@@ -170,7 +175,8 @@ for how in ([], ["without-numpy"]):
 # A shared library brings its runtime; a model that predicts, one that continues prompts, features and booleans are others' tests (predictions,
 # features).
 folder = MODELS / "tagger"
-compile_model(folder / "tagger.xf", WORK / "libtagger.so", "--config", folder / "config.json", "--weights", folder / "weights.safetensors", "--emit=so")
+compile_model(folder / "tagger.xf", WORK / "libtagger.so", "--config", folder / "config.json", "--weights", folder / "weights.safetensors",
+              "--emit=so")
 with xf.Model(WORK / "libtagger.so").session(1) as tagger:
     checks.that([len(rows) for rows in tagger.encode([[3, 4, 5], [6]])] == [3, 1], "a shared library")
 checks.end()

@@ -8,6 +8,7 @@ import gzip
 import json
 import pathlib
 import random
+import string
 import struct
 import sys
 
@@ -99,6 +100,20 @@ def changed(file, **changes):
 
 def saved(file, name="tokenizer.json"):
     return written(name, json.dumps(file))
+
+
+# What is written without any merges.
+PIECES = "▁" + string.ascii_letters + ".,?!"
+
+
+def pieces_model():
+    """A SentencePiece model: padding, an end, the unknown piece, and PIECES."""
+    model = b""
+    for piece, kind in (("<pad>", 3), ("</s>", 3), ("<unk>", 2), *((piece, 1) for piece in PIECES)):
+        text = piece.encode()
+        entry = struct.pack(f"<BB{len(text)}sBfBB", 10, len(text), text, 21, -1, 24, kind)
+        model += struct.pack("BB", 10, len(entry)) + entry
+    return model
 
 
 def tokens_of(file):
