@@ -10,7 +10,7 @@ import threading
 
 if "without-numpy" in sys.argv:
     sys.modules["numpy"] = None
-from common import BIN, MODELS, SOURCE, WORK, Checks, compile_model, kept_g2p, run
+from common import MODELS, SOURCE, WORK, Checks, compile_model, kept_g2p, run
 from session import opened, xf
 
 checks = Checks()
