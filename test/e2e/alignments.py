@@ -45,8 +45,8 @@ def confirm(title, path, sentences, start, sequence_first=False):
         memory = own.run("encode", {"src": turned(sentence)})["memory"]
         for tokens, rows in results:
             inputs = {"tgt": turned([start, *tokens[:-1]]), "memory": memory, "src": turned(sentence)}
-            found = own.run("align", inputs)["alignment"].tolist()
-            wanted = [row for row, in found] if sequence_first else found[0]
+            alignment = own.run("align", inputs)["alignment"].tolist()
+            wanted = [row for row, in alignment] if sequence_first else alignment[0]
             checks.that([row[:length] for row in rows] == wanted, f"{title}: {rows} instead of {wanted}")
 
 
