@@ -106,6 +106,9 @@ def use():
         refuses(lambda inputs=inputs: session.run("encode", inputs), kind, words)
     refuses(lambda: session.run("nonsense", {}), TypeError, "entries are encode, decode, align")
     refuses(lambda: session.process_lines(["a\0b"]), ValueError, "zero byte")
+    refuses(lambda: session.process_lines("hello"), TypeError, "not a text")
+    refuses(lambda: session.generate(ids, shortlist="words"), TypeError, "xf.Shortlist")
+    refuses(lambda: model.text_to_ids("a", "left"), ValueError, "'left' is none of source, target")
     refuses(lambda: opened(WORK / "none"), FileNotFoundError, "none")
     refuses(lambda: opened(SOURCE / "README.md"), xf.Error, "README.md")
     refuses(lambda: xf.Model(program), FileNotFoundError, "library=")
@@ -116,6 +119,7 @@ def use():
             session.generate(ids)
     refuses(lambda: session.generate(ids[:1], on_token=disturbing), RuntimeError, "on_token must not use the session")
     checks.that(session.generate(ids[:1]) == [[greedy]], "a session after what failed in on_token")
+    checks.that(session.generate([]) == session.process_lines([]) == session.encode([]) == [], "nothing to do")
 
     # Threads take turns with a session.
     answers = [None] * 4

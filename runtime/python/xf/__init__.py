@@ -67,6 +67,13 @@ def _c_text(text):
     return text
 
 
+def _number_of(name, names):
+    """What the C API calls `name`."""
+    if name not in names:
+        raise ValueError(f"'{name}' is none of {', '.join(names)}")
+    return names[name]
+
+
 class _Object:
     """Something that the runtime made, and how to free it."""
 
@@ -151,8 +158,9 @@ class Model(_Object):
     def text_to_ids(self, text, side="source"):
         """The ids that a line becomes, or with side="target" a prefix or target."""
         text, count, ids = text.encode(), ctypes.c_int64(), (ctypes.c_int32 * 0)()
+        side = _number_of(side, _c.SIDES)
         while True:
-            self.check(self.library.xf_text_to_ids(self.handle, _c.SIDES[side], text, len(text), ids, len(ids), ctypes.byref(count)))
+            self.check(self.library.xf_text_to_ids(self.handle, side, text, len(text), ids, len(ids), ctypes.byref(count)))
             if count.value <= len(ids):
                 return ids[:count.value]
             ids = (ctypes.c_int32 * count.value)()
@@ -195,11 +203,8 @@ class Session(_Object):
 
     def __init__(self, model, threads=0, isa="best", device="best"):
         c, options = model.library, _c.SessionOptions()
-        for names, name in ((_c.ISAS, isa), (_c.DEVICES, device)):
-            if name not in names:
-                raise ValueError(f"'{name}' is none of {', '.join(names)}")
         c.xf_session_options_init(ctypes.byref(options), ctypes.sizeof(options))
-        options.threads, options.isa, options.device = threads, _c.ISAS[isa], _c.DEVICES[device]
+        options.threads, options.isa, options.device = threads, _number_of(isa, _c.ISAS), _number_of(device, _c.DEVICES)
         super().__init__(c, c.xf_session_free, c.xf_session_create, model.handle, ctypes.byref(options))
         self.model, self._lock, self._user = model, threading.Lock(), None
 
@@ -262,6 +267,8 @@ class Session(_Object):
 
     def process_lines(self, lines, ids=False, **options):
         """A Line for each text. ids=True: lines are numbers, and so are their results."""
+        if isinstance(lines, (str, bytes)):
+            raise TypeError("lines are a list of texts, not a text")
         texts = [_c_text(line) for line in lines]
         chosen, handle = Options(self.library, len(texts), options), ctypes.c_void_p()
         given = (ctypes.c_char_p * len(texts))(*texts)

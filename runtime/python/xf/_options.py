@@ -36,6 +36,8 @@ class Options:
             if name == "targets":
                 self.longest_target = rows.longest
         elif name == "shortlist":
+            if not hasattr(value, "handle"):
+                raise TypeError("shortlist must be an xf.Shortlist")
             self.structure.shortlist = self._keep(value).handle
         elif name == "on_token":
             self.structure.on_token = self._keep(_c.TokenFunction(self._guard(value)))
