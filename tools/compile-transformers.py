@@ -91,7 +91,7 @@ def text_options(folder, model_type, description, sides):
         if affixes:
             options += [f"--set=text_{end}fix=[{', '.join(map(str, ids))}]" for end, ids in zip(("pre", "suf"), affixes)]
         return options
-    if model_type == "marian" and first_of(folder, ["source.spm"]) and first_of(folder, ["vocab.json"]):
+    if model_type == "marian" and (folder / "source.spm").exists() and (folder / "vocab.json").exists():
         vocabularies = {"source": folder / "vocab.json", "target": first_of(folder, ["target_vocab.json", "vocab.json"])}
         return [option for side in sides for option in (f"--{side}-spm={folder / f'{side}.spm'}", f"--{side}-vocab={vocabularies[side]}")]
     if model_type in ("t5", "mt5", "umt5") and (folder / "spiece.model").exists():

@@ -47,9 +47,10 @@ def array_of(info, tensor):
     return memoryview(struct.pack(f"{len(elements)}{ELEMENTS[info.dtype]}", *elements)).cast(ELEMENTS[info.dtype], shape)
 
 
-def tensor_of(info, array):
+def tensor_of(array):
     """What an entry gives, as the file has it."""
-    return list(array.shape), memoryview(array.tobytes()).cast(ELEMENTS[info.dtype]).tolist()
+    view = memoryview(array)
+    return list(view.shape), view.cast("B").cast(view.format).tolist()
 
 
 def run(session, name, values):
@@ -58,7 +59,7 @@ def run(session, name, values):
     if any(info.name not in values for info in entry.inputs):
         return {}
     results = session.run(name, {info.name: array_of(info, values[info.name]) for info in entry.inputs})
-    return {info.name: tensor_of(info, results[info.name]) for info in entry.outputs}
+    return {output: tensor_of(array) for output, array in results.items()}
 
 
 def finds_greedy(session, expected, sources):

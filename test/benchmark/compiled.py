@@ -12,12 +12,12 @@ BUILD = os.environ.get("XF_BUILD", os.path.join(ROOT, "build"))
 sys.path.insert(0, os.path.join(ROOT, "runtime", "python"))
 import xf  # noqa: E402
 from xf import _c  # noqa: E402
+from xf._arrays import Rows, Tensors  # noqa: E402
 from xf._options import Options  # noqa: E402
 
 LIBRARY = os.path.join(BUILD, "lib", "libxf-runtime.so")
 # Sentences at once and tokens of a result that files are compiled for.
 LIMITS = dict(batch=256, target=128)
-DTYPES = {np.dtype(np.float32): _c.F32, np.dtype(np.int32): _c.I32, np.dtype(np.bool_): _c.I1}
 
 
 def version():
@@ -35,19 +35,11 @@ def compile_model(folder, precision, path, emit="exe"):
                    check=True)
 
 
-def tensors(arrays):
-    """Views of named arrays, which must outlive them."""
-    views = (_c.Tensor * len(arrays))()
-    for view, (name, array) in zip(views, arrays.items()):
-        assert array.flags.c_contiguous
-        view.name, view.dtype, view.rank, view.data = name.encode(), DTYPES[array.dtype], array.ndim, array.ctypes.data
-        view.shape[:array.ndim] = array.shape
+def views_of(infos, arrays):
+    """Named arrays as the C API takes them, themselves and no copies."""
+    views = Tensors(infos, arrays)
+    assert all(kept is array for kept, array in zip(views.kept, arrays.values()))
     return views
-
-
-def rows_of(sentences):
-    """Tokens one behind the other, and where each sentence begins."""
-    return np.concatenate(sentences).astype(np.int32), np.concatenate([[0], np.cumsum([len(s) for s in sentences])]).astype(np.int64)
 
 
 class Session:
@@ -66,29 +58,29 @@ class Session:
 
     def call(self, entry, inputs, outputs):
         """Runs an entry on named arrays."""
-        given, wanted = tensors(inputs), tensors(outputs)
-        return self.bound(self.library.xf_run, entry.encode(), given, len(inputs), wanted, len(outputs), keep=(inputs, outputs))
+        signature = self.session.model.entries[entry]
+        given, wanted = views_of(signature.inputs, inputs), views_of(signature.outputs, outputs)
+        return self.bound(self.library.xf_run, entry.encode(), given.tensors, len(given), wanted.tensors, len(wanted), keep=(given, wanted))
 
     def encode(self, sentences):
         """Returns (run, rows): run() writes a row for each token of all sentences."""
-        ids, offsets = rows_of(sentences)
-        info = _c.EncodingInfo()
+        given, info = Rows(sentences), _c.EncodingInfo()
         self.session.check(self.library.xf_get_encoding_info(self.handle, ctypes.byref(info)))
-        rows = np.zeros((len(ids) if info.by_token else len(sentences), info.width), np.float32)
-        run = self.bound(self.library.xf_encode, ids.ctypes.data, offsets.ctypes.data, len(sentences), rows.ctypes.data, rows.size,
-                         keep=(ids, offsets, rows))
+        rows = np.zeros((len(given.tokens) if info.by_token else given.count, info.width), np.float32)
+        run = self.bound(self.library.xf_encode, given.address, given.offsets.address, given.count, rows.ctypes.data, rows.size, keep=(given, rows))
         return run, rows
 
     def generate(self, sentences, beam, max_length, capacity, suppress=(), batch=0):
         """Returns (run, tokens, lengths): run() searches and fills the arrays; best hypotheses only."""
-        ids, offsets = rows_of(sentences)
-        source = ids.ctypes.data, offsets.ctypes.data, len(sentences)
-        return self.search(self.library.xf_generate, source, len(sentences), beam, max_length, capacity, suppress, batch, keep=(ids, offsets))
+        given = Rows(sentences)
+        source = given.address, given.offsets.address, given.count
+        return self.search(self.library.xf_generate, source, given.count, beam, max_length, capacity, suppress, batch, keep=given)
 
     def generate_from(self, inputs, beam, max_length, suppress=(), prefix=()):
         """The same for one batch of sentences given as the model's own inputs, named arrays, with a prefix that all results have."""
-        source, count = (tensors(inputs), len(inputs)), len(next(iter(inputs.values())))
-        return self.search(self.library.xf_generate_from, source, count, beam, max_length, max_length, suppress, prefix=prefix, keep=inputs)
+        given, count = views_of(self.session.model.source_inputs, inputs), len(next(iter(inputs.values())))
+        return self.search(self.library.xf_generate_from, (given.tensors, len(given)), count, beam, max_length, max_length, suppress, prefix=prefix,
+                           keep=given)
 
     def search(self, function, source, count, beam, max_length, capacity, suppress, batch=0, prefix=(), keep=()):
         tokens, lengths = np.zeros((count, capacity), np.int32), np.zeros(count, np.int32)

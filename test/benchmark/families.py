@@ -83,9 +83,9 @@ def prepare(name, folder):
         save(folder, *published)
     description = pathlib.Path(compiled.ROOT) / "test" / "models" / family / f"{family}.xf"
     for precision, theirs in TYPES.items():
-        subprocess.run([os.path.join(compiled.BUILD, "bin", "xfc"), description, "--config", folder / "config.json", "--weights", folder / "model.safetensors",
-                        "--ignore", "lm_head.weight", "--ignore", "*.embed_tokens.weight", "--type", precision, "--emit=model",
-                        "-o", folder / f"xfc-{precision}.model"], check=True, stderr=subprocess.DEVNULL)
+        subprocess.run([os.path.join(compiled.BUILD, "bin", "xfc"), description, "--config", folder / "config.json",
+                        "--weights", folder / "model.safetensors", "--ignore", "lm_head.weight", "--ignore", "*.embed_tokens.weight",
+                        "--type", precision, "--emit=model", "-o", folder / f"xfc-{precision}.model"], check=True, stderr=subprocess.DEVNULL)
         if not (folder / f"ct2-{precision}").exists():
             from ctranslate2.converters import TransformersConverter
             TransformersConverter(str(folder)).convert(str(folder / f"ct2-{precision}"), quantization=theirs)

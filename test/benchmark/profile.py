@@ -43,8 +43,8 @@ def work(a, cfg):
 def symbols(a, directory):
     """Sorted (offset in the file, name) of the generated functions."""
     obj, section = os.path.join(directory, "code.o"), os.path.join(directory, "code")
-    subprocess.run([os.path.join(compiled.BUILD, "bin", "xfc"), os.path.join(compiled.ROOT, "test", "models", "bench", "bench.xf"), "--config", a.config,
-                    "--random-weights", "1", *a.xfc_options.split(), "--emit=obj", "-o", obj], check=True)
+    subprocess.run([os.path.join(compiled.BUILD, "bin", "xfc"), os.path.join(compiled.ROOT, "test", "models", "bench", "bench.xf"),
+                    "--config", a.config, "--random-weights", "1", *a.xfc_options.split(), "--emit=obj", "-o", obj], check=True)
     names = subprocess.run(["llvm-nm-22", "--defined-only", "-n", obj], check=True, capture_output=True, text=True).stdout
     table = sorted((int(l.split()[0], 16), l.split()[2]) for l in names.splitlines() if l.split()[1] == "r")
     subprocess.run(["llvm-objcopy-22", "-O", "binary", "-j", ".lrodata.xf", obj, section], check=True)

@@ -19,8 +19,8 @@ def compile_folder(folder, *options):
     return status, err
 
 
-def checkpoint(place, twice=(), **files):
-    """A folder with the configuration and weights of a small model, and with others that some checkpoints have, too. files: contents by names."""
+def checkpoint(place, files, twice=()):
+    """A folder with the configuration and weights of a small model, others that some checkpoints have, too (`twice`), and files: name -> content."""
     folder = WORK / place.replace("/", "-")
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
@@ -28,8 +28,7 @@ def checkpoint(place, twice=(), **files):
     tensors = read_safetensors(golden_weights(MODELS / place))
     write_safetensors(folder / "model.safetensors", {**tensors, **{name: ("F32", [2], bytes(8)) for name in twice}})
     for name, content in files.items():
-        (folder / name.replace("_json", ".json").replace("_model", ".model").replace("_spm", ".spm")).write_bytes(
-            content if isinstance(content, bytes) else json.dumps(content).encode())
+        (folder / name).write_bytes(content if isinstance(content, bytes) else json.dumps(content).encode())
     return folder
 
 
@@ -61,8 +60,8 @@ both = ["--source-tokenizer=FOLDER/tokenizer.json", "--target-tokenizer=FOLDER/t
 tied = ["lm_head.weight", "model.encoder.embed_tokens.weight", "model.decoder.embed_tokens.weight"]
 ignored = [f"--ignore={name}" for name in tied]
 generation = {"num_beams": 4, "length_penalty": 2.0, "early_stopping": False, "no_repeat_ngram_size": 3, "forced_bos_token_id": 0, "temperature": 0.5}
-bart = checkpoint("bart/bart", tied, tokenizer_json=tokenizer({"type": "RobertaProcessing", "cls": ["<s>", 0], "sep": ["</s>", 2]}),
-                  generation_config_json=generation)
+bart = checkpoint("bart/bart", {"tokenizer.json": tokenizer({"type": "RobertaProcessing", "cls": ["<s>", 0], "sep": ["</s>", 2]}),
+                                "generation_config.json": generation}, tied)
 said = confirm("bart/bart.xf", bart, [*both, *ignored, "--set=text_prefix=[0]", "--set=text_suffix=[2]"])
 wanted = "--beam 4 --no-early-stopping --length-penalty 2.0 --no-repeat-ngram 3 --prefix '<s>' --count-prefix"
 checks.that(f"as generation_config.json says: {WORK / 'made'} {wanted}\n" in said, said)
@@ -74,22 +73,24 @@ checks.that(len(run("sh", "-c", line, stdin="Hello\n")[1].splitlines()) == 1, f"
 checks.that(f"{WORK / 'made'} --sample --temperature 0.5 --top-k 50\n" in compile_folder(bart, *SAME)[1], "options of samples")
 
 bytes_to_characters = {"type": "ByteLevel", "add_prefix_space": True, "trim_offsets": True, "use_regex": True}
-mbart = checkpoint("bart/mbart", tied, tokenizer_json=tokenizer({"type": "Sequence", "processors": [bytes_to_characters, template([], [2, 0])]}))
+processors = {"type": "Sequence", "processors": [bytes_to_characters, template([], [2, 0])]}
+mbart = checkpoint("bart/mbart", {"tokenizer.json": tokenizer(processors)}, tied)
 confirm("bart/bart.xf", mbart, [*both, *ignored, "--set=text_suffix=[2, 0]"], "--type=int8")
 pieces = {name: i for i, name in enumerate(["</s>", "<unk>", *PIECES, "<pad>"])}
-confirm("bart/bart.xf", checkpoint("bart/marian", tied, source_spm=pieces_model(), target_spm=pieces_model(), vocab_json=pieces),
-        [f"--{side}-{kind}" for side in ("source", "target") for kind in (f"spm=FOLDER/{side}.spm", "vocab=FOLDER/vocab.json")] + ignored)
-confirm("t5/t5.xf", checkpoint("t5/t5", ["encoder.embed_tokens.weight", "lm_head.weight"], spiece_model=pieces_model()),
+marian = checkpoint("bart/marian", {"source.spm": pieces_model(), "target.spm": pieces_model(), "vocab.json": pieces}, tied)
+cut = [f"--{side}-{kind}" for side in ("source", "target") for kind in (f"spm=FOLDER/{side}.spm", "vocab=FOLDER/vocab.json")]
+confirm("bart/bart.xf", marian, [*cut, *ignored])
+confirm("t5/t5.xf", checkpoint("t5/t5", {"spiece.model": pieces_model()}, ["encoder.embed_tokens.weight", "lm_head.weight"]),
         ["--source-spm=FOLDER/spiece.model", "--target-spm=FOLDER/spiece.model", "--ignore=encoder.embed_tokens.weight", "--ignore=lm_head.weight"])
-llama = checkpoint("llama/llama", ["lm_head.weight", "model.layers.0.self_attn.rotary_emb.inv_freq"], tokenizer_json=tokenizer(template([1], [])))
+llama = checkpoint("llama/llama", {"tokenizer.json": tokenizer(template([1], []))},
+                   ["lm_head.weight", "model.layers.0.self_attn.rotary_emb.inv_freq"])
 confirm("llama/llama.xf", llama, [*both, "--ignore=lm_head.weight", "--ignore=*.inv_freq"])
-xlm = checkpoint("bert/xlm_roberta", ["pooler.dense.bias"], tokenizer_json=tokenizer(template([0], [2])))
+xlm = checkpoint("bert/xlm_roberta", {"tokenizer.json": tokenizer(template([0], [2]))}, ["pooler.dense.bias"])
 confirm("bert/bert.xf", xlm, [both[0], "--ignore=pooler.*"])
-confirm("bert/distilbert.xf", checkpoint("bert/distilbert", tokenizer_json=tokenizer(template([2], [1]))),
+confirm("bert/distilbert.xf", checkpoint("bert/distilbert", {"tokenizer.json": tokenizer(template([2], [1]))}),
         [both[0], "--set=text_prefix=[2]", "--set=text_suffix=[1]"])
-confirm("whisper/whisper.xf", checkpoint("whisper/tiny", ["proj_out.weight"]), ["--ignore=proj_out.weight"])
-byt5 = checkpoint("t5/t5", tokenizer_config_json={"tokenizer_class": "ByT5Tokenizer"})
-config = json.loads((byt5 / "config.json").read_text())
+confirm("whisper/whisper.xf", checkpoint("whisper/tiny", {}, ["proj_out.weight"]), ["--ignore=proj_out.weight"])
+byt5 = checkpoint("t5/t5", {"tokenizer_config.json": {"tokenizer_class": "ByT5Tokenizer"}})
 checks.that("byt5-tokenizer.json" in compile_folder(byt5, *SAME)[1], "ByT5")
 
 # What cannot be compiled is said.

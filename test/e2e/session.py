@@ -18,7 +18,7 @@ def isas_of(path, kind):
     model, isas = opened(path), []
     for isa in available_isas(kind):
         try:
-            model.session(1, isa).close()
+            model.session(1, isa, "cpu").close()
             isas.append(isa)
         except xf.Error as problem:
             if isa in available_isas() or f"compiled without code for {isa}" not in str(problem):

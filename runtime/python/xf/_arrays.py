@@ -35,11 +35,8 @@ class Rows:
     def __init__(self, rows):
         rows = [list(row) for row in rows]
         self.tokens = Ints([token for row in rows for token in row])
-        begins = [0]
-        for row in rows:
-            begins.append(begins[-1] + len(row))
-        self.offsets = Ints(begins, "q")
         self.lengths = [len(row) for row in rows]
+        self.offsets = Ints([0, *itertools.accumulate(self.lengths)], "q")
         self.count, self.longest = len(rows), max(self.lengths, default=0)
         # The tokens' address may not be null, even if there are none.
         self.address = self.tokens.address or self.offsets.address
