@@ -33,6 +33,14 @@ FAMILIES = {
 }
 # Descriptions that say which tokens go around a text by the parameters text_prefix and text_suffix.
 WITH_AFFIXES = ("bart/bart.xf", "bert/bert.xf", "bert/distilbert.xf", "bert/mpnet.xf")
+# By language_codes of M2M100's tokenizer: languages whose tokens follow those of vocab.json, in this order.
+LANGUAGES = {
+    "m2m100": "af am ar ast az ba be bg bn br bs ca ceb cs cy da de el en es et fa ff fi fr fy ga gd gl gu ha he hi hr ht hu hy id ig ilo is it ja jv ka "
+              "kk km kn ko lb lg ln lo lt lv mg mk ml mn mr ms my ne nl no ns oc or pa pl ps pt ro ru sd si sk sl so sq sr ss su sv sw ta th tl tn tr "
+              "uk ur uz vi wo xh yi yo zh zu",
+    "wmt21": "en ha is ja cs ru zh de"}
+# Families whose texts have a token for their language, and where that is.
+MULTILINGUAL = {"m2m_100": "--source-prefix LANGUAGE", "mbart": "--source-suffix '</s> LANGUAGE' (mBART-50: --source-prefix LANGUAGE)"}
 WEIGHTS = ("model.safetensors.index.json", "model.safetensors", "pytorch_model.bin.index.json", "pytorch_model.bin")
 # generation_config.json's names and the program's.
 NUMBERS = {"length_penalty": "--length-penalty", "repetition_penalty": "--repetition-penalty", "no_repeat_ngram_size": "--no-repeat-ngram",
@@ -77,9 +85,29 @@ def affixes_of(processor):
     return sides
 
 
-def text_options(folder, model_type, description, sides):
+def m2m100_options(folder, config, vocabulary):
+    """Those for M2M100's tokenizer, which adds the languages to vocab.json: the file `vocabulary` is written, with all tokens."""
+    tokens = read_json(folder / "vocab.json")
+    languages = LANGUAGES.get(config.get("language_codes", "m2m100"))
+    if not languages:
+        raise Problem(f"{folder / 'tokenizer_config.json'}: language_codes is none of {', '.join(LANGUAGES)}")
+    tokens.update({f"__{language}__": len(tokens) + i for i, language in enumerate(languages.split())})
+    source = f"__{config.get('src_lang') or 'en'}__"
+    missing = [token for token in (source, "</s>", "<unk>") if token not in tokens]
+    if missing:
+        raise Problem(f"{folder / 'vocab.json'}: there is no token {', '.join(missing)}")
+    try:
+        vocabulary.write_text(json.dumps(tokens, ensure_ascii=False, indent=0), encoding="utf-8")
+    except OSError as problem:
+        raise Problem(f"{vocabulary}: {problem}") from None
+    cut = [f"--{side}-{kind}" for side in BOTH for kind in (f"spm={folder / 'sentencepiece.bpe.model'}", f"vocab={vocabulary}")]
+    return [*cut, f"--set=text_prefix=[{tokens[source]}]", f"--set=text_suffix=[{tokens['</s>']}]", f"--set=unknown={tokens['<unk>']}"]
+
+
+def text_options(folder, model_type, description, sides, output):
     """The options for the tokenizer's files."""
-    if (folder / "tokenizer_config.json").exists() and read_json(folder / "tokenizer_config.json").get("tokenizer_class") == "ByT5Tokenizer":
+    config = read_json(folder / "tokenizer_config.json") if (folder / "tokenizer_config.json").exists() else {}
+    if config.get("tokenizer_class") == "ByT5Tokenizer":
         return [f"--{side}-tokenizer={MODELS / 't5' / 'byt5-tokenizer.json'}" for side in sides]
     tokenizer = folder / "tokenizer.json"
     if tokenizer.exists():
@@ -94,6 +122,8 @@ def text_options(folder, model_type, description, sides):
     if model_type == "marian" and (folder / "source.spm").exists() and (folder / "vocab.json").exists():
         vocabularies = {"source": folder / "vocab.json", "target": first_of(folder, ["target_vocab.json", "vocab.json"])}
         return [option for side in sides for option in (f"--{side}-spm={folder / f'{side}.spm'}", f"--{side}-vocab={vocabularies[side]}")]
+    if model_type == "m2m_100" and (folder / "sentencepiece.bpe.model").exists() and (folder / "vocab.json").exists():
+        return m2m100_options(folder, config, pathlib.Path(f"{output}.vocab.json"))
     if model_type in ("t5", "mt5", "umt5") and (folder / "spiece.model").exists():
         return [f"--{side}-spm={folder / 'spiece.model'}" for side in sides]
     if sides == ("target",):
@@ -112,7 +142,7 @@ def command_of(folder, output):
         raise Problem(f"{folder} has no weights: none of {', '.join(WEIGHTS)}")
     xfc = pathlib.Path(os.environ.get("XF_BUILD", ROOT / "build")) / "bin" / "xfc"
     command = [xfc, MODELS / description, f"--config={config}", f"--weights={weights}", *(f"--ignore={name}" for name in ignored)]
-    return list(map(str, [*command, *text_options(folder, model_type, description, sides), "-o", output]))
+    return list(map(str, [*command, *text_options(folder, model_type, description, sides, output), "-o", output]))
 
 
 def token_of(folder, number):
@@ -159,6 +189,8 @@ def main():
         sys.exit(f"{os.path.basename(sys.argv[0])}: {problem}; tools/build.sh builds it")
     if status == 0 and options:
         print(f"as generation_config.json says: {shlex.join([os.path.join('.', arguments.output), *options])}", file=sys.stderr)
+    if status == 0 and (languages := MULTILINGUAL.get(read_json(arguments.folder / "config.json").get("model_type"))):
+        print(f"languages: of texts {languages}, of results --prefix LANGUAGE --count-prefix", file=sys.stderr)
     sys.exit(status)
 
 

@@ -17,6 +17,14 @@ struct xf_lines {
 
 namespace {
 
+// Nothing where the model's is to stay.
+std::optional<std::span<const int32_t>> affix_of(const int32_t *tokens, int64_t count, const char *when_null) {
+  require(count >= -1 && (tokens || count <= 0), when_null);
+  if (count < 0)
+    return std::nullopt;
+  return std::span(tokens, static_cast<size_t>(count));
+}
+
 // `of_lines`: whether the fields that are for xf_process_lines count.
 search_options options_of(const xf_generate_options *given, int64_t sentences, bool of_lines = false) {
   xf_generate_options o;
@@ -54,6 +62,10 @@ search_options options_of(const xf_generate_options *given, int64_t sentences, b
   if (o.target_offsets) {
     require_rows("targets", o.targets, o.target_offsets, sentences);
     result.targets = {o.targets, o.target_offsets, sentences};
+  }
+  if (of_lines) {
+    result.source_prefix = affix_of(o.source_prefix, o.source_prefix_count, "the source's prefix is null");
+    result.source_suffix = affix_of(o.source_suffix, o.source_suffix_count, "the source's suffix is null");
   }
   result.on_token = o.on_token;
   result.token_context = o.token_context;
@@ -116,6 +128,7 @@ void xf_generate_options_init(xf_generate_options *options, size_t size) {
   defaults.size = size;
   defaults.beam = defaults.n_best = defaults.scores = defaults.early_stopping = 1;
   defaults.min_length = defaults.max_length = -1;
+  defaults.source_prefix_count = defaults.source_suffix_count = -1;
   defaults.length_penalty = defaults.repetition_penalty = defaults.temperature = defaults.top_p = 1.0;
   init_struct(options, size, defaults);
 }

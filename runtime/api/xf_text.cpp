@@ -54,15 +54,15 @@ xf_status xf_text_to_ids(const xf_model *m, int32_t side, const char *text, int6
     require(length >= -1, "the text's length is negative, and not -1");
     require(text || length == 0, "the text is null");
     require(capacity >= 0 && (ids || capacity == 0), "the ids are null, or there is room for fewer than none");
-    require_choice("side", side, XF_SOURCE, XF_TARGET);
-    const text_codec &codec = codec_of(*m, side == XF_SOURCE);
+    require_choice("side", side, XF_SOURCE, XF_SOURCE_TOKENS);
+    const text_codec &codec = codec_of(*m, side != XF_TARGET);
     std::string_view given = length == 0 ? std::string_view() : length < 0 ? text : std::string_view(text, static_cast<size_t>(length));
     std::vector<int32_t> tokens;
     try {
       if (side == XF_SOURCE)
-        codec.encode(given, tokens);
+        codec.encode(given, codec.model_affixes(), tokens);
       else
-        codec.encode_target(given, tokens);
+        codec.encode_tokens(/*source=*/side == XF_SOURCE_TOKENS, given, tokens);
     } catch (const error &problem) {
       fail(problem.code, "the text: %s", problem.what());
     }

@@ -7,6 +7,7 @@
 #include "runtime/core/token_rows.h"
 
 #include <cstdint>
+#include <optional>
 #include <span>
 
 namespace xf::rt {
@@ -40,6 +41,8 @@ struct search_options {
   // Told of each token of a search with one beam as soon as it is chosen.
   void (*on_token)(void *context, int64_t sentence, int32_t token) = nullptr;
   void *token_context = nullptr;
+  // Of lines: what is put around a text, instead of what the model says.
+  std::optional<std::span<const int32_t>> source_prefix, source_suffix;
   bool line_prefixes = false; // of lines: what stands behind a tab is the line's prefix
   bool line_targets = false;  // ... its target
   bool predicted_rows = false; // of predictions: they are rows of values or labels (line_rows.h), not text

@@ -53,13 +53,15 @@ private:
 
 } // namespace
 
-// The tokens of the prefix that all lines have.
-static std::vector<int32_t> prefix_of(const line_engine &engine, const run_options &options) {
+// The tokens of an option's text.
+static std::vector<int32_t> tokens_of(const char *option, const text_codec &codec, bool source, std::string_view text) {
+  std::vector<int32_t> tokens;
   try {
-    return engine.encode_prefix(options.prefix);
+    codec.encode_tokens(source, text, tokens);
   } catch (const error &problem) {
-    fail(problem.code, "--prefix: %s", problem.what());
+    fail(problem.code, "%s: %s", option, problem.what());
   }
+  return tokens;
 }
 
 static void report_truncated_lines(const char *program, const line_engine &engine, const text_codec &codec) {
@@ -93,13 +95,17 @@ static bool run_stream(const char *program, line_engine &engine, const search_op
 bool run_filter(const char *program, session &s, const run_options &options) {
   text_codec codec(s.get_model(), options.ids);
   line_engine engine(s, codec);
-  std::vector<int32_t> prefix = prefix_of(engine, options);
+  auto given_tokens = [&](const char *option, const std::optional<std::string> &text) { return tokens_of(option, codec, true, text.value_or("")); };
+  const std::vector<int32_t> prefix = tokens_of("--prefix", codec, false, options.prefix),
+                             source_prefix = given_tokens("--source-prefix", options.source_prefix),
+                             source_suffix = given_tokens("--source-suffix", options.source_suffix);
   search_options search = options.search;
   search.prefix = prefix;
-  if (s.search())
-    s.search()->check(search);
-  else
-    s.prediction()->check(search.batch);
+  if (options.source_prefix)
+    search.source_prefix = source_prefix;
+  if (options.source_suffix)
+    search.source_suffix = source_suffix;
+  engine.check(search);
   if (search.truncates_lines && !codec.is_text(true))
     fail(status::invalid_argument, "--truncate cuts text: of token ids nobody knows which are the text's");
   line_reader reader(options.file);

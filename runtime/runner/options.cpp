@@ -82,6 +82,8 @@ std::vector<option> table(run_options &o) {
       {"--end", true, true, [&o](std::string_view v) { parse_ids("--end", v, o.ends); }},
       {"--shortlist", true, true, [&o](std::string_view v) { o.shortlist = v; }},
       {"--prefix", true, true, [&o](std::string_view v) { o.prefix = v; }},
+      {"--source-prefix", true, false, [&o](std::string_view v) { o.source_prefix = v; }},
+      {"--source-suffix", true, false, [&o](std::string_view v) { o.source_suffix = v; }},
       {"--prefixes", false, true, [=](std::string_view) { search->line_prefixes = true; }},
       {"--count-prefix", false, true, [=](std::string_view) { search->prefix_counts = true; }},
       {"--repetition-penalty", true, true, [=](std::string_view v) { search->repetition_penalty = parse_number<double>("--repetition-penalty", v); }},
@@ -342,6 +344,8 @@ std::string help_text(const char *program, const model &m) {
   }
   append(text, "  --ids                read and write token ids (the default without a vocabulary or subwords); ids that are read are all of the\n"
                "                       model's input: the prefix and suffix that text gets are not added\n");
+  append(text, "  --source-prefix TEXT\n"
+               "  --source-suffix TEXT what is put before and behind a line's text instead of what the model says, in source tokens; may be empty\n");
   if (!prompts)
     append(text,
            "  --truncate           of lines with more than %lld tokens, leave out the text's last ones%s, and say at the end\n"

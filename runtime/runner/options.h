@@ -14,6 +14,7 @@ struct run_options {
   search_options search;
   std::vector<int32_t> suppress, ends; // what `search` refers to
   std::string prefix;                  // as text
+  std::optional<std::string> source_prefix, source_suffix;
   session_options session;
   bool predicts = false; // the model does, and does not search
   bool ids = false;

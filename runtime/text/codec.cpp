@@ -120,7 +120,13 @@ size_t text_codec::append_text(std::string_view text, const char *when_empty, st
   return count;
 }
 
-bool text_codec::encode(std::string_view line, std::vector<int32_t> &tokens, bool truncates) const {
+affixes text_codec::model_affixes() const {
+  if (source_.ids)
+    return {};
+  return {{text_.prefix, text_.prefix_count}, {text_.suffix, text_.suffix_count}};
+}
+
+bool text_codec::encode(std::string_view line, const affixes &around, std::vector<int32_t> &tokens, bool truncates) const {
   size_t before = tokens.size();
   std::string lowered;
   try {
@@ -129,28 +135,28 @@ bool text_codec::encode(std::string_view line, std::vector<int32_t> &tokens, boo
       to_lower(line, lowered);
       line = lowered;
     }
-    tokens.insert(tokens.end(), text_.prefix, text_.prefix + prefix());
+    tokens.insert(tokens.end(), around.prefix.begin(), around.prefix.end());
     size_t tab = between() ? line.find('\t') : std::string_view::npos;
     bool is_pair = tab != std::string_view::npos;
     size_t begin = tokens.size(), first = append_text(line.substr(0, tab), is_pair ? "its first text is empty" : "it is empty", tokens);
     size_t middle = tokens.size(), second = is_pair ? append_text(line.substr(tab + 1), "its second text is empty", tokens) : 0;
-    size_t around = prefix() + suffix() + (is_pair ? between() : 0), count = first + second;
-    bool is_long = count + around > max_tokens();
+    size_t others = around.prefix.size() + around.suffix.size() + (is_pair ? between() : 0), count = first + second;
+    bool is_long = count + others > max_tokens();
     if (is_long && !truncates && count > tokens.size() - begin)
-      refuse_tokens(count + around, max_tokens());
+      refuse_tokens(count + others, max_tokens());
     if (is_long && truncates) {
       // Where even one token of each text is too many, the model refuses the line.
-      std::tie(first, second) = kept_of(first, second, std::max(max_tokens(), around + (is_pair ? 2 : 1)) - around);
+      std::tie(first, second) = kept_of(first, second, std::max(max_tokens(), others + (is_pair ? 2 : 1)) - others);
       tokens.erase(tokens.begin() + static_cast<ptrdiff_t>(begin + first), tokens.begin() + static_cast<ptrdiff_t>(middle));
       tokens.resize(begin + first + second);
     }
     if (is_pair)
       tokens.insert(tokens.begin() + static_cast<ptrdiff_t>(begin + first), text_.between, text_.between + between());
-    tokens.insert(tokens.end(), text_.suffix, text_.suffix + suffix());
+    tokens.insert(tokens.end(), around.suffix.begin(), around.suffix.end());
     // The beginning of the second text is found by the tokens before it.
     std::span<const int32_t> all = std::span(tokens).subspan(before);
     auto found = static_cast<size_t>(first_text(text_, all));
-    if (between() && found < all.size() && found < prefix() + first + between())
+    if (between() && found < all.size() && found < around.prefix.size() + first + between())
       fail(status::invalid_argument, "it has a token in it that stands between two texts");
     return is_long && truncates;
   } catch (...) {
@@ -159,20 +165,21 @@ bool text_codec::encode(std::string_view line, std::vector<int32_t> &tokens, boo
   }
 }
 
-void text_codec::encode_target(std::string_view line, std::vector<int32_t> &tokens) const {
+void text_codec::encode_tokens(bool source, std::string_view line, std::vector<int32_t> &tokens) const {
+  const text_side &side = source ? source_ : target_;
   size_t before = tokens.size();
   try {
     check_utf8(line);
     size_t begin = 0, at = 0, count = 0;
-    for (std::string_view word = next_word(line, at); target_.subwords && !word.empty(); word = next_word(line, at))
-      if (int32_t marker = target_.subwords->find_marker(word); marker >= 0) {
-        count += append(line.substr(begin, at - word.size() - begin), target_, -1, tokens) + 1;
+    for (std::string_view word = next_word(line, at); side.subwords && !word.empty(); word = next_word(line, at))
+      if (int32_t marker = side.subwords->find_marker(word); marker >= 0) {
+        count += append(line.substr(begin, at - word.size() - begin), side, -1, tokens) + 1;
         tokens.push_back(marker);
         begin = at;
       }
-    count += append(line.substr(begin), target_, -1, tokens);
-    if (target_.subwords && count > target_.max_tokens)
-      refuse_tokens(count, target_.max_tokens);
+    count += append(line.substr(begin), side, -1, tokens);
+    if (side.subwords && count > side.max_tokens)
+      refuse_tokens(count, side.max_tokens);
   } catch (...) {
     tokens.resize(before);
     throw;

@@ -16,6 +16,11 @@
 
 namespace xf::rt {
 
+// The tokens around a line's text.
+struct affixes {
+  std::span<const int32_t> prefix, suffix;
+};
+
 // The tokens of one side's text.
 struct text_side {
   // `ids`: lines are ids whatever the image says. `other`: the other side, or null; what is the same on both is read once. Throws where the
@@ -36,23 +41,24 @@ public:
   text_codec(const model &m, bool ids);
 
   // How many tokens a line may need room for; only a line with more subwords than bytes needs more.
-  size_t room(std::string_view line) const { return room(source_, line, between() ? 2 : 1) + prefix() + between() + suffix(); }
+  size_t room(std::string_view line, const affixes &around) const {
+    return room(source_, line, between() ? 2 : 1) + around.prefix.size() + between() + around.suffix.size();
+  }
   size_t target_room(std::string_view line) const { return room(target_, line, 1); }
-  // Tokens that encode() puts before and after the line's own.
-  size_t prefix() const { return source_.ids ? 0 : text_.prefix_count; }
-  size_t suffix() const { return source_.ids ? 0 : text_.suffix_count; }
-  // The same between the two texts of a line with a tab; 0: a line is one text, and a tab is a blank.
+  // What the model puts around a line's text: nothing around ids.
+  affixes model_affixes() const;
+  // How many tokens encode() puts between the two texts of a line with a tab; 0: a line is one text, and a tab is a blank.
   size_t between() const { return source_.ids ? 0 : text_.between_count; }
 
   // The most tokens that a line may have, including those put around it.
   size_t max_tokens() const { return static_cast<size_t>(takes_prompts(generate_) ? generate_.target : generate_.source); }
 
-  // Appends the line's tokens, of one text or two. Throws what is wrong with it; nothing is appended then. `truncates`: of a line with more than
-  // max_tokens() tokens, its text's last tokens are left out, of two texts those of the longer one. Returns whether some were.
-  bool encode(std::string_view line, std::vector<int32_t> &tokens, bool truncates = false) const;
-  // Appends the tokens of a text in the target's language, which may be empty; as encode(), but nothing is put around them. With subwords,
-  // a word that is the name of a token which no text is cut into (a control piece, say) becomes that token.
-  void encode_target(std::string_view line, std::vector<int32_t> &tokens) const;
+  // Appends the line's tokens, of one text or two, with those `around` it. Throws what is wrong with it; nothing is appended then. `truncates`: of a
+  // line with more than max_tokens() tokens, its text's last tokens are left out, of two texts those of the longer one. Returns whether some were.
+  bool encode(std::string_view line, const affixes &around, std::vector<int32_t> &tokens, bool truncates = false) const;
+  // Appends the tokens of a text in a side's language, which may be empty; as encode(), but nothing is put around them, and their letters stay as
+  // they are. With subwords, a word that is the name of a token which no text is cut into (a control piece, say) becomes that token.
+  void encode_tokens(bool source, std::string_view line, std::vector<int32_t> &tokens) const;
   // Appends the text of the tokens, special ones left out where they are not ids.
   void decode(std::span<const int32_t> tokens, std::string &text) const;
   // The same for the first tokens of a result: text that further tokens could change is left out (tokenizer::settled).

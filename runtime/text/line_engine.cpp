@@ -22,12 +22,11 @@ public:
     engine_.codec_.decode(tokens.first(tokens.size() - ended), hypothesis.text);
   }
   void alignment_found(int64_t sentence, int32_t rank, std::span<const int32_t> tokens, bool ended, const alignment &found) override {
-    const text_codec &codec = engine_.codec_;
     std::vector<int32_t> &aligned = results_[engine_.line_of_[sentence]].best[static_cast<size_t>(rank)].aligned;
     aligned.reserve(tokens.size());
-    auto before = static_cast<int64_t>(codec.prefix()), behind = static_cast<int64_t>(codec.suffix());
+    auto before = std::ssize(engine_.around_.prefix), behind = std::ssize(engine_.around_.suffix);
     for (size_t i = 0; i < tokens.size() - ended; ++i) {
-      if (!codec.is_written(tokens[i]))
+      if (!engine_.codec_.is_written(tokens[i]))
         continue;
       const float *row = found.weights + static_cast<int64_t>(i) * found.columns;
       int64_t best = -1; // if no weight is a number
@@ -79,7 +78,7 @@ private:
       return {0, rows, rows, rows};
     // Tokens that the text settings put around a line are not the line's.
     const text_codec &codec = engine_.codec_;
-    auto first = static_cast<int64_t>(codec.prefix()), last = rows - static_cast<int64_t>(codec.suffix());
+    int64_t first = std::ssize(engine_.around_.prefix), last = rows - std::ssize(engine_.around_.suffix);
     std::span<const int32_t> ids(engine_.ids_.data() + engine_.offsets_[sentence], static_cast<size_t>(rows));
     int64_t second = codec.between() ? first_text(engine_.session_.get_model().header().text, ids) : rows;
     if (second >= last)
@@ -144,10 +143,21 @@ line_engine::line_engine(session &s, text_codec &codec) : session_(s), codec_(co
     fail(status::unsupported, "model '%s' neither generates nor predicts: its entries are called by name", s.get_model().name().c_str());
 }
 
-std::vector<int32_t> line_engine::encode_prefix(std::string_view text) const {
-  std::vector<int32_t> tokens;
-  codec_.encode_target(text, tokens);
-  return tokens;
+void line_engine::check(const search_options &options) const {
+  if (session_.search())
+    session_.search()->check(options);
+  else
+    session_.prediction()->check(options.batch);
+  check_affixes(options);
+}
+
+void line_engine::check_affixes(const search_options &options) const {
+  for (const auto &[name, given] : {std::pair("prefix", options.source_prefix), std::pair("suffix", options.source_suffix)}) {
+    if (given && !codec_.is_text(true))
+      fail(status::invalid_argument, "a source's %s: nothing is put around lines of token ids", name);
+    if (given && given->size() > XF_ABI_MAX_AFFIX)
+      fail(status::limit, "a source's %s has %zu tokens; at most %d are possible", name, given->size(), XF_ABI_MAX_AFFIX);
+  }
 }
 
 void line_engine::encode(std::string_view line, const search_options &options) {
@@ -158,13 +168,13 @@ void line_engine::encode(std::string_view line, const search_options &options) {
     fail(status::invalid_argument, "it has more than one tab: what its target is, is not clear");
   if (tab != std::string_view::npos) {
     try {
-      codec_.encode_target(line.substr(tab + 1), after_tab_ids_);
+      codec_.encode_tokens(/*source=*/false, line.substr(tab + 1), after_tab_ids_);
     } catch (const error &problem) {
       fail(problem.code, "its %s: %s", options.line_targets ? "target" : "prefix", problem.what());
     }
   }
   try {
-    truncated_lines_ += codec_.encode(line.substr(0, tab), ids_, options.truncates_lines);
+    truncated_lines_ += codec_.encode(line.substr(0, tab), around_, ids_, options.truncates_lines);
   } catch (...) {
     after_tab_ids_.resize(before);
     throw;
@@ -196,7 +206,10 @@ std::string line_engine::stream(std::string_view line, const search_options &opt
 }
 
 void line_engine::run(const std::vector<std::string_view> &lines, const search_options &options, std::vector<line_result> &results) {
+  check_affixes(options);
   results.resize(lines.size());
+  around_ = codec_.model_affixes();
+  around_ = {options.source_prefix.value_or(around_.prefix), options.source_suffix.value_or(around_.suffix)};
   search_options line_options = options;
   line_options.line_prefixes &= session_.search() != nullptr;
   line_options.line_targets &= session_.search() != nullptr;
@@ -205,7 +218,7 @@ void line_engine::run(const std::vector<std::string_view> &lines, const search_o
   // Reserves memory for all tokens that there may be, of which only the used part is touched: growing would hold tokens twice.
   size_t room = 0, after_tab_room = 0;
   for (std::string_view line : lines) {
-    room += codec_.room(line);
+    room += codec_.room(line, around_);
     after_tab_room += line_options.has_tabs() ? codec_.target_room(line) + 1 : 0;
   }
   ids_.reserve(room);

@@ -32,8 +32,8 @@ public:
   // Both outlive the engine.
   line_engine(session &s, text_codec &codec);
 
-  // The tokens of a prefix for all lines. Throws what is wrong with it.
-  std::vector<int32_t> encode_prefix(std::string_view text) const;
+  // Throws what is wrong with the options, as run() does.
+  void check(const search_options &options) const;
   // Calls `write` with the text of one line's result in pieces, as its tokens are chosen: options.beam is 1. Returns what is wrong with
   // the line, or nothing.
   std::string stream(std::string_view line, const search_options &options, const std::function<void(std::string_view)> &write);
@@ -45,6 +45,7 @@ public:
   int64_t truncated_lines() const { return truncated_lines_; }
 
 private:
+  void check_affixes(const search_options &options) const;
   class line_search_sink;
   class line_predict_sink;
 
@@ -55,6 +56,7 @@ private:
   text_codec &codec_;
   std::vector<int32_t> ids_, after_tab_ids_;
   std::vector<int64_t> offsets_, after_tab_offsets_;
+  affixes around_; // each line
   std::vector<int64_t> line_of_; // by sentence
   int64_t truncated_lines_ = 0;
 };

@@ -80,6 +80,25 @@ pieces = {name: i for i, name in enumerate(["</s>", "<unk>", *PIECES, "<pad>"])}
 marian = checkpoint("bart/marian", {"source.spm": pieces_model(), "target.spm": pieces_model(), "vocab.json": pieces}, tied)
 cut = [f"--{side}-{kind}" for side in ("source", "target") for kind in (f"spm=FOLDER/{side}.spm", "vocab=FOLDER/vocab.json")]
 confirm("bart/bart.xf", marian, [*cut, *ignored])
+# M2M100's tokenizer: a vocabulary, which lacks some pieces, and the languages behind it.
+names = ["<s>", "<unk>", "</s>", "<pad>", *PIECES[:49]]
+settings = {"tokenizer_class": "M2M100Tokenizer", "language_codes": "wmt21", "src_lang": "cs"}
+m2m100 = checkpoint("bart/m2m100", {"sentencepiece.bpe.model": pieces_model(), "vocab.json": {name: i for i, name in enumerate(names)},
+                                    "tokenizer_config.json": settings}, tied)
+cut = [f"--{side}-{kind}" for side in ("source", "target") for kind in ("spm=FOLDER/sentencepiece.bpe.model", f"vocab={WORK / 'made.vocab.json'}")]
+confirm("bart/bart.xf", m2m100, [*cut, *ignored, "--ignore=model.*.embed_positions.weights", "--set=text_prefix=[57]", "--set=text_suffix=[2]",
+                                 "--set=unknown=1"])
+status, said = compile_folder(m2m100, f"--isa={HERE[-1]}")
+checks.that(status == 0 and "languages: of texts --source-prefix LANGUAGE, of results --prefix LANGUAGE" in said, said)
+for options, prefix in (([], 57), (["--source-prefix", "__is__"], 55)):
+    text, numbers = ("\n".join(lines) + "\n" for lines in (["ab A", "a zZ?"], [f"{prefix} 4 5 6 4 31 2", f"{prefix} 4 5 4 30 1 1 2"]))
+    results, ids = (run(WORK / "made", *given, "--beam", "3", "--scores", stdin=lines)[1].splitlines()
+                    for given, lines in (([*options, "--prefix", "__zh__"], text), (["--ids", "--prefix", "59"], numbers)))
+    checks.that([line.split("\t")[:2] for line in results] == [line.split("\t")[:2] for line in ids], f"{options}: {results} {ids}")
+for change, words in (({"language_codes": "nllb"}, "language_codes is none of m2m100, wmt21"), ({"src_lang": "xx"}, "there is no token __xx__")):
+    (m2m100 / "tokenizer_config.json").write_text(json.dumps({**settings, **change}))
+    status, said = compile_folder(m2m100)
+    checks.that(status == 1 and words in said and "Traceback" not in said, f"{change}: {status} {said}")
 confirm("t5/t5.xf", checkpoint("t5/t5", {"spiece.model": pieces_model()}, ["encoder.embed_tokens.weight", "lm_head.weight"]),
         ["--source-spm=FOLDER/spiece.model", "--target-spm=FOLDER/spiece.model", "--ignore=encoder.embed_tokens.weight", "--ignore=lm_head.weight"])
 llama = checkpoint("llama/llama", {"tokenizer.json": tokenizer(template([1], []))},

@@ -52,6 +52,10 @@ def use():
     numbers, = session.process_lines(["20 23 18 16 17 29 2"], ids=True)
     checks.that(re.fullmatch(r"\d+( \d+)*", numbers.results[0].text), f"{numbers}")
 
+    before = model.text_to_ids("he", side="source_tokens")
+    inside, = session.process_lines(["llo"], source_prefix=before, source_suffix=[])
+    checks.that(inside.results[0].score == session.generate([[*before, *model.text_to_ids("llo")[:-1]]])[0][0].score, f"{inside}")
+
     # Tokens: the same results, and the same as of the entries.
     ids = [model.text_to_ids(word) for word in ("hello", "world")]
     found = session.generate(ids, beam=3, n_best=2, alignments=True)

@@ -105,6 +105,25 @@ TEST_F(predictions, of_long_lines_are_of_their_first_tokens) {
   EXPECT_EQ(got.status, 2);
 }
 
+TEST_F(predictions, of_lines_with_other_tokens_around_them) {
+  sample::options o;
+  o.model = sample::kind::pooler;
+  o.suffix = true;
+  make(o);
+  // Of ids a, b, c, ... = 4, 5, 6, ... and the end's 2: their sum / 4, and its multiples.
+  EXPECT_EQ(with("a\\n", "").out, "1.5 3 4.5\n");
+  EXPECT_EQ(with("a\\n", "--source-suffix ''").out, "1 2 3\n");
+  EXPECT_EQ(with("a\\n", "--source-suffix= --source-prefix 'c  b'").out, "3.75 7.5 11.25\n");
+  for (const auto &[option, problem] : {std::pair("--source-prefix X", "--source-prefix: 'X' is not in the source vocabulary"),
+                                        std::pair("--source-suffix 'a a a a a a a a a'", "a source's suffix has 9 tokens; at most 8 are possible"),
+                                        std::pair("--source-suffix 4 --ids", "a source's suffix: nothing is put around lines of token ids")}) {
+    ran got = with("", option);
+    EXPECT_EQ(got.out, said(problem));
+    EXPECT_EQ(got.status, 2) << option;
+  }
+  EXPECT_NE(with("", "--help").out.find("--source-suffix TEXT "), std::string::npos);
+}
+
 TEST_F(predictions, searches_cut_their_source) {
   sample::options o;
   o.suffix = true;

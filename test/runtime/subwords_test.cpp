@@ -182,10 +182,10 @@ TEST(subwords, are_as_many_as_are_possible) {
     text += " ab";
   ids tokens, wanted(sample::kSource - 1, 2);
   wanted.push_back(SAMPLE_END);
-  EXPECT_TRUE(codec.encode(text, tokens, true));
+  EXPECT_TRUE(codec.encode(text, codec.model_affixes(), tokens, true));
   EXPECT_EQ(tokens, wanted);
   try {
-    codec.encode(text, tokens);
+    codec.encode(text, codec.model_affixes(), tokens);
     ADD_FAILURE() << "a line of 100 pieces is taken";
   } catch (const error &problem) {
     EXPECT_STREQ(problem.what(), "it has 101 tokens; at most 12 are possible");

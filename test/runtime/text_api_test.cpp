@@ -88,6 +88,8 @@ TEST(text_api, cuts_texts_as_lines_are) {
   EXPECT_EQ(to_ids(words.model, "a\nb"), (tokens{3, SAMPLE_END})) << "a line's end is no blank";
   EXPECT_EQ(to_ids(words.model, "A  Ö", XF_TARGET), (tokens{4, 8})) << "nothing is put around a target, and it stays as it is";
   EXPECT_EQ(to_ids(words.model, "", XF_TARGET), (tokens{}));
+  EXPECT_EQ(to_ids(words.model, "a b", XF_SOURCE_TOKENS), (tokens{4, 5})) << "nor around the source's tokens";
+  EXPECT_EQ(refusal_of(words.model, "A", XF_SOURCE_TOKENS), "the text: 'A' is not in the source vocabulary") << "which stay as they are";
   o.split = XF_ABI_CHARACTERS;
   EXPECT_EQ(to_ids(machine(o).model, "aB?"), (tokens{4, 5, 3, SAMPLE_END}));
   o.split = XF_ABI_WORDS, o.model = kind::pooler, o.pairs = true;
@@ -225,8 +227,8 @@ TEST(text_api, refuses_what_is_no_text) {
   EXPECT_EQ(refusal_of(m.model, "a zebra"), "the text: 'zebra' is not in the source vocabulary");
   EXPECT_EQ(refusal_of(m.model, std::string_view("a \0", 3)), "the text: ' ' is not in the source vocabulary");
   EXPECT_EQ(refusal_of(m.model, "a", XF_TARGET), "the text: 'a' is not in the target vocabulary");
-  for (int32_t side : {-1, 2, INT_MAX})
-    EXPECT_EQ(refusal_of(m.model, "a", side), "there is no side " + std::to_string(side) + ": they have the numbers 0 to 1");
+  for (int32_t side : {-1, 3, INT_MAX})
+    EXPECT_EQ(refusal_of(m.model, "a", side), "there is no side " + std::to_string(side) + ": they have the numbers 0 to 2");
   for (int32_t id : {-1, 11, INT_MAX, INT_MIN})
     EXPECT_EQ(refusal_of(m.model, {4, id}), "an id of a result's must be between 0 and 10, not " + std::to_string(id));
   o.vocabulary = false;

@@ -22,14 +22,14 @@ protected:
   }
   std::vector<int32_t> encode(std::string_view line) {
     std::vector<int32_t> tokens = {-9};
-    codec_->encode(line, tokens);
+    codec_->encode(line, codec_->model_affixes(), tokens);
     EXPECT_EQ(tokens.front(), -9);
     return {tokens.begin() + 1, tokens.end()};
   }
   std::string message(std::string_view line) {
     std::vector<int32_t> tokens = {-9};
     try {
-      codec_->encode(line, tokens);
+      codec_->encode(line, codec_->model_affixes(), tokens);
     } catch (const error &problem) {
       EXPECT_EQ(tokens.size(), 1u);
       return problem.what();
@@ -79,7 +79,7 @@ TEST_F(text, is_cut_where_it_has_more_tokens_than_are_possible) {
   ASSERT_EQ(codec.max_tokens(), 12u);
   auto cut = [&](std::string_view line, bool wanted) {
     ids tokens;
-    EXPECT_EQ(codec.encode(line, tokens, true), wanted) << line;
+    EXPECT_EQ(codec.encode(line, codec.model_affixes(), tokens, true), wanted) << line;
     return tokens;
   };
   const int32_t tab = SAMPLE_BETWEEN, end = SAMPLE_END;

@@ -263,9 +263,16 @@ typedef struct xf_generate_options {
   /* 1: a search with beams ends when `beam` results have ended. 0: it then goes on while its best open beam, at its present length, scores more
    * than the worst of the `beam` best results, as transformers does unless early_stopping is set there. */
   int32_t early_stopping;
+  /* Of xf_process_lines: tokens, at most 8, that are put before and behind a line's text instead of the prefix and the suffix of the
+   * description's text(...). Counts of -1: these stay. */
+  const int32_t *source_prefix;
+  int64_t source_prefix_count;
+  const int32_t *source_suffix;
+  int64_t source_suffix_count;
 } xf_generate_options;
 /* The defaults: xf_generate_options_init(&options, sizeof(options)). beam, n_best, scores, length_penalty, repetition_penalty,
- * temperature, top_p and early_stopping are 1, min_length and max_length -1, all others 0 and null. No more than `size` bytes are written. */
+ * temperature, top_p and early_stopping are 1, min_length, max_length, source_prefix_count and source_suffix_count -1, all others 0 and null.
+ * No more than `size` bytes are written. */
 XF_API void xf_generate_options_init(xf_generate_options *options, size_t size);
 
 /* Where results go, in the caller's memory; best first. */
@@ -316,13 +323,15 @@ XF_API xf_status xf_encode(xf_session *session, const int32_t *ids, const int64_
 
 /* --- Text -------------------------------------------------------------------------------------- */
 
-enum xf_side { XF_SOURCE = 0, XF_TARGET = 1 };
+enum xf_side { XF_SOURCE = 0, XF_TARGET = 1, XF_SOURCE_TOKENS = 2 };
 
 /* Cuts a text (UTF-8, `length` bytes, -1: up to its zero byte) into the ids that a line of xf_process_lines becomes: in small letters and
  * normalised where the model was compiled so. Line ends are characters like others.
  * XF_SOURCE: what xf_generate and xf_encode take, prompts included, with the prefix and suffix of the description's text(...). A text with a tab
  * is two where the description has tokens that stand between two. An empty one is an error.
- * XF_TARGET: what a prefix or target of xf_generate_options is made of. Nothing is put around it, the end token neither, and it may be empty.
+ * XF_TARGET: what a prefix or target of xf_generate_options is made of. Nothing is put around it, the end token neither, it may be empty, and
+ * words that are names of special tokens become these.
+ * XF_SOURCE_TOKENS: the same of the source's tokens, as for a source_prefix of xf_generate_options.
  * At most `capacity` ids are written; *count is how many there are. XF_UNSUPPORTED where that side has no vocabulary. */
 XF_API xf_status xf_text_to_ids(const xf_model *model, int32_t side, const char *text, int64_t length, int32_t *ids, int64_t capacity,
                                 int64_t *count);

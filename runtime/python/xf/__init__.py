@@ -156,7 +156,7 @@ class Model(_Object):
         return [self._info(self.library.xf_source_info, i) for i in range(self.search.source_inputs)]
 
     def text_to_ids(self, text, side="source"):
-        """The ids that a line becomes, or with side="target" a prefix or target."""
+        """The ids that a line becomes; with side="target" a prefix or target, with "source_tokens" a source_prefix or source_suffix."""
         text, count, ids = text.encode(), ctypes.c_int64(), (ctypes.c_int32 * 0)()
         side = _number_of(side, _c.SIDES)
         while True:
@@ -266,7 +266,7 @@ class Session(_Object):
         return results
 
     def process_lines(self, lines, ids=False, **options):
-        """A Line for each text. ids=True: lines are numbers, and so are their results."""
+        """A Line for each text. ids=True: lines are numbers, and so are their results. source_prefix, source_suffix: lists of tokens."""
         if isinstance(lines, (str, bytes)):
             raise TypeError("lines are a list of texts, not a text")
         texts = [_c_text(line) for line in lines]

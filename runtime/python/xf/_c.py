@@ -21,7 +21,7 @@ MAX_RANK = 6
 F32, I32, I1 = 0, 1, 2  # enum xf_dtype
 ISAS = {"best": -1, "baseline": 0, "avx2": 1, "avx2_vnni": 2, "avx512": 3, "avx512_vnni": 4, "avx512_bf16": 5}
 DEVICES = {"best": 0, "cpu": 1, "cuda": 2, "emulator": 3}
-SIDES = {"source": 0, "target": 1}
+SIDES = {"source": 0, "target": 1, "source_tokens": 2}
 TokenFunction = ctypes.CFUNCTYPE(None, c_void_p, c_int64, c_int32)
 
 
@@ -65,7 +65,8 @@ class GenerateOptions(Structure):
                 ("prefix", c_void_p), ("prefix_count", c_int64), ("prefix_offsets", c_void_p), ("on_token", TokenFunction),
                 ("token_context", c_void_p), ("targets", c_void_p), ("target_offsets", c_void_p), ("line_targets", c_int32),
                 ("alternatives", c_int32), ("coverage_penalty", c_double), ("line_alignments", c_int32), ("prefix_counts", c_int32),
-                ("min_p", c_double), ("early_stopping", c_int32)]
+                ("min_p", c_double), ("early_stopping", c_int32), ("source_prefix", c_void_p), ("source_prefix_count", c_int64),
+                ("source_suffix", c_void_p), ("source_suffix_count", c_int64)]
 
 
 class Hypotheses(Structure):

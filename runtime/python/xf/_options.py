@@ -5,7 +5,7 @@ from . import _c
 from ._arrays import Ints, Rows
 
 NUMBERS = [name for name, kind in _c.GenerateOptions._fields_ if kind in (ctypes.c_int32, ctypes.c_double, ctypes.c_uint64) and name != "size"]
-LISTS = ["suppress", "ends", "prefix"]
+LISTS = ["suppress", "ends", "prefix", "source_prefix", "source_suffix"]
 ROWS = {"prefixes": ("prefix", "prefix_offsets"), "targets": ("targets", "target_offsets")}
 NAMES = [*NUMBERS, *LISTS, *ROWS, "shortlist", "on_token"]
 
