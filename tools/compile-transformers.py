@@ -25,6 +25,7 @@ BOTH = ("source", "target")
 FAMILIES = {
     **dict.fromkeys(("bart", "mbart", "pegasus", "marian", "m2m_100", "blenderbot", "plbart"), ("bart/bart.xf", SEQ2SEQ, BOTH)),
     **dict.fromkeys(("t5", "mt5", "umt5"), ("t5/t5.xf", T5, BOTH)),
+    "t5gemma": ("t5gemma/t5gemma.xf", ["lm_head.out_proj.weight"], BOTH),
     **dict.fromkeys(("llama", "mistral", "qwen2", "qwen3"), ("llama/llama.xf", LLAMA, BOTH)),
     **dict.fromkeys(("bert", "roberta", "xlm-roberta", "camembert"), ("bert/bert.xf", BERT, ("source",))),
     "distilbert": ("bert/distilbert.xf", BERT, ("source",)),
@@ -32,7 +33,7 @@ FAMILIES = {
     "whisper": ("whisper/whisper.xf", ["proj_out.weight"], ("target",)),
 }
 # Descriptions that say which tokens go around a text by the parameters text_prefix and text_suffix.
-WITH_AFFIXES = ("bart/bart.xf", "bert/bert.xf", "bert/distilbert.xf", "bert/mpnet.xf")
+WITH_AFFIXES = ("bart/bart.xf", "t5gemma/t5gemma.xf", "bert/bert.xf", "bert/distilbert.xf", "bert/mpnet.xf")
 # By language_codes of M2M100's tokenizer: languages whose tokens follow those of vocab.json, in this order.
 LANGUAGES = {
     "m2m100": "af am ar ast az ba be bg bn br bs ca ceb cs cy da de el en es et fa ff fi fr fy ga gd gl gu ha he hi hr ht hu hy id ig ilo is it ja jv ka "

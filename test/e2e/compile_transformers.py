@@ -101,6 +101,10 @@ for change, words in (({"language_codes": "nllb"}, "language_codes is none of m2
     checks.that(status == 1 and words in said and "Traceback" not in said, f"{change}: {status} {said}")
 confirm("t5/t5.xf", checkpoint("t5/t5", {"spiece.model": pieces_model()}, ["encoder.embed_tokens.weight", "lm_head.weight"]),
         ["--source-spm=FOLDER/spiece.model", "--target-spm=FOLDER/spiece.model", "--ignore=encoder.embed_tokens.weight", "--ignore=lm_head.weight"])
+t5gemma = checkpoint("t5gemma/plain", {"tokenizer.json": tokenizer(template([2], [])), "generation_config.json": {"max_new_tokens": 7}},
+                     ["lm_head.out_proj.weight"])
+said = confirm("t5gemma/t5gemma.xf", t5gemma, [*both, "--ignore=lm_head.out_proj.weight", "--set=text_prefix=[2]", "--set=text_suffix=[]"])
+checks.that(f"{WORK / 'made'} --max-length 7\n" in said, said)
 llama = checkpoint("llama/llama", {"tokenizer.json": tokenizer(template([1], []))},
                    ["lm_head.weight", "model.layers.0.self_attn.rotary_emb.inv_freq"])
 confirm("llama/llama.xf", llama, [*both, "--ignore=lm_head.weight", "--ignore=*.inv_freq"])

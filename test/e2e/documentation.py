@@ -35,6 +35,7 @@ NOT_RUN = {
     "python3 reference.py": "needs PyTorch",
     "frames = mel.transpose": "needs a spectrogram",
     "tools/compile-transformers.py opus-mt": "needs a checkpoint, as e2e.compile_transformers makes them",
+    "./translate --source-prefix": "needs several multilingual models, one of which e2e.compile_transformers makes",
     "find_package(xf REQUIRED)": "CMake's, as in e2e.install",
 }
 # Words in a block, and the files that are copied to its folder.
@@ -50,6 +51,7 @@ FILES = {
     "xfc bart.xf --config config.json --weights model.safetensors --source-tokenizer":
         [MODELS / "bart" / "bart" / "config.json", WORK / "tokenizer.json", WORK / "texts"],
     "xfc t5.xf": [MODELS / "t5" / "t5" / "config.json", WORK / "spiece.model"],
+    "xfc t5gemma.xf": [MODELS / "t5gemma" / "small" / "config.json", WORK / "tokenizer.json"],
     "xfc llama.xf": [MODELS / "llama" / "llama" / "config.json", WORK / "tokenizer.json"],
     "xfc bert.xf": [MODELS / "bert" / "bert" / "config.json", WORK / "tokenizer.json"],
     "xfc whisper.xf": [MODELS / "whisper" / "tiny" / "config.json"],
@@ -60,7 +62,8 @@ UNSHOWN = {
     r"echo transformer \| \./g2p": "T R AE0 N S F AO1 R M ER0",
     r"cc program\.c .*": "HH EH1 L OW0",
     r"xf-run \S+ --golden \S+": r"(.*  ok\n?)+",
-    r'echo ".*" \| \./translate --beam 4|echo .* \| \./stories .*|\./summarise .*|echo .* \| \./embed --truncate|echo .* \| \./continue .*': ".*",
+    r'echo ".*" \| \./translate --beam 4|echo .* \| \./stories .*|\./summarise .*|echo .* \| \./embed --truncate|echo .* \| \./(continue|answer) .*':
+        ".*",
 }
 # Replacements in commands, for words that are left out and checkpoints that are not shipped. A C program is run, too.
 STANDS_FOR = {

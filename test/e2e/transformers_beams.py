@@ -1,12 +1,12 @@
-"""Searches with beams find the results of Hugging Face's transformers for small models of BART's and T5's families. For Whisper there are greedy
+"""Searches with beams find the results of Hugging Face's transformers for small models of the families of BART, T5 and T5Gemma. For Whisper there are greedy
 tokens: a search continues their prefixes in the same way, and beams find the results of another search on the interpreter's logits."""
 
 from common import Checks, MODELS, WORK, beam_search, compile_model, golden_weights, load, packed, read_safetensors, results, run, unpacked
 from session import session_of
 
 checks = Checks()
-paths = sorted([*MODELS.glob("bart/*/beams.json"), *MODELS.glob("t5/*/beams.json")])
-checks.that(len(paths) == 10, f"other models than there should be: {paths}")
+paths = sorted([*MODELS.glob("bart/*/beams.json"), *MODELS.glob("t5/*/beams.json"), *MODELS.glob("t5gemma/*/beams.json")])
+checks.that(len(paths) == 12, f"other models than there should be: {paths}")
 different = 0
 for path in paths:
     folder, family, want = path.parent, path.parent.parent, load(path)

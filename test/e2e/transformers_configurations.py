@@ -68,6 +68,7 @@ def refused(folder, changes, words):
 refused("bart/bart", dict(model_type="mvp"), "'model_type' must be \"bart\", \"mbart\", \"pegasus\", \"marian\", \"m2m_100\", \"blenderbot\" or \"plbart\"")
 refused("bart/bart", dict(tie_word_embeddings=False), "'tie_word_embeddings' must be true, not false")
 refused("bart/marian", dict(share_encoder_decoder_embeddings=False), "'share_encoder_decoder_embeddings' must be true, not false")
+refused("t5gemma/small", dict(model_type="t5gemma2"), "'model_type' must be \"t5gemma\"")
 refused("t5/t5", dict(model_type="longt5"), "'model_type' must be \"t5\", \"mt5\" or \"umt5\"")
 refused("t5/t5", dict(feed_forward_proj="gelu"), "'feed_forward_proj' must be \"relu\", \"gated-gelu\" or \"gated-silu\"")
 refused("whisper/tiny", dict(tie_word_embeddings=False), "'tie_word_embeddings' must be true, not false")

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Golden numbers of BART's, T5's, BERT's and Llama's relatives and of Whisper from Hugging Face's transformers, with weights that seeded_weights.py makes.
+"""Golden numbers of BART's, T5's, BERT's and Llama's relatives, T5Gemma and Whisper from Hugging Face's transformers, with weights that
+seeded_weights.py makes.
 
   transformers_reference.py [NAME...]     writes folders such as bart/marian: config.json, weights.json (names and shapes), io.safetensors, and of models that search
                                           from tokens beams.json: sources, and what a search with 4 beams finds
@@ -21,6 +22,8 @@ BART = dict(vocab_size=61, d_model=32, encoder_layers=2, decoder_layers=2, encod
             decoder_ffn_dim=40, max_position_embeddings=48, decoder_start_token_id=2)
 PADDED_FIRST = dict(pad_token_id=0, eos_token_id=1, decoder_start_token_id=0)
 T5 = dict(vocab_size=61, d_model=32, d_kv=6, d_ff=48, num_layers=2, num_heads=4, decoder_start_token_id=0)
+PLAIN_GEMMA = dict(vocab_size=61, hidden_size=32, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=4, head_dim=8, intermediate_size=48,
+                   query_pre_attn_scalar=8, attention_bias=True, attn_logit_softcapping=None, final_logit_softcapping=None)
 CASES = {
     "bart/bart": ("BartForConditionalGeneration", "BartConfig", BART),
     "bart/mbart": ("MBartForConditionalGeneration", "MBartConfig", {**BART, "scale_embedding": True}),
@@ -38,6 +41,14 @@ CASES = {
     "t5/t5": ("T5ForConditionalGeneration", "T5Config", {**T5, "relative_attention_num_buckets": 30, "relative_attention_max_distance": 100}),
     "t5/flan": ("T5ForConditionalGeneration", "T5Config", {**T5, "feed_forward_proj": "gated-gelu", "tie_word_embeddings": False}),
     "t5/umt5": ("UMT5ForConditionalGeneration", "UMT5Config", T5),
+    "t5gemma/small": ("T5GemmaForConditionalGeneration", "T5GemmaConfig",
+                      dict(encoder=dict(vocab_size=61, hidden_size=24, num_hidden_layers=3, num_attention_heads=4, num_key_value_heads=1, head_dim=8,
+                                        intermediate_size=40, query_pre_attn_scalar=5, sliding_window=44),
+                           decoder=dict(vocab_size=61, hidden_size=32, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2, head_dim=10,
+                                        intermediate_size=48, query_pre_attn_scalar=11, sliding_window=40, attn_logit_softcapping=2.0,
+                                        final_logit_softcapping=8.0),
+                           decoder_start_token_id=2, tie_word_embeddings=False)),
+    "t5gemma/plain": ("T5GemmaForConditionalGeneration", "T5GemmaConfig", dict(encoder=PLAIN_GEMMA, decoder=PLAIN_GEMMA, decoder_start_token_id=2)),
 }
 BERT = dict(vocab_size=120, hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=48, max_position_embeddings=44)
 SENTENCES = {  # and how a sentence is made from its tokens
@@ -156,10 +167,12 @@ def write(name):
     model.generation_config.bad_words_ids = [[config.pad_token_id]] if config.model_type == "marian" else None
     # As in a saved checkpoint: no tensor twice, and no computed tables.
     kept = model.state_dict()
-    computed = ("embed_positions.weight",) if config.model_type in ("marian", "m2m_100") else ()
-    kept = {key: value for key, value in kept.items() if not key.endswith(("encoder.embed_tokens.weight", *computed)) and
-            not (key.endswith("decoder.embed_tokens.weight") and config.model_type != "whisper") and
-            not (key in ("lm_head.weight", "proj_out.weight") and config.tie_word_embeddings)}
+    dropped = ["embed_positions.weight"] if config.model_type in ("marian", "m2m_100") else []
+    if config.model_type not in ("whisper", "t5gemma"):
+        dropped += ["encoder.embed_tokens.weight", "decoder.embed_tokens.weight"]
+    if config.tie_word_embeddings:
+        dropped += ["lm_head.weight", "lm_head.out_proj.weight", "proj_out.weight"]
+    kept = {key: value for key, value in kept.items() if not key.endswith(tuple(dropped))}
     if config.model_type == "pegasus":  # a table of positions that can only come from the checkpoint
         kept["model.encoder.embed_positions.weight"].mul_(0.5)
     shapes = fill(kept)
