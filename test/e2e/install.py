@@ -1,8 +1,11 @@
 """The installed files work on their own: the tools compile, and objects and libraries link into a C program."""
 import os
+import re
 import shlex
 import shutil
 import struct
+import sys
+import zipfile
 
 from common import BIN, Checks, MODELS, SOURCE, WORK, read_safetensors, run, write_safetensors
 
@@ -88,6 +91,18 @@ for kind, linked in (("", "libxf-runtime.so =>"), ("STATIC", "libstdc++.so")):
 script = f"import xf; print(xf.Model('{WORK / 'program'}').session(1).process_lines(['hello'])[0].results[0].text)"
 said = run("env", f"PYTHONPATH={moved}/lib/python", "python3", "-c", script)[1]
 checks.that(said == "HH EH1 L OW0\n" and not list(prefix.rglob("__pycache__")), f"the installed package says {said}")
+
+# pip makes a wheel of it, the runtime in it, if there is what that takes.
+build_wheel = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-index", "--no-deps", "--no-build-isolation", "--wheel-dir", WORK / "wheels"]
+if run(sys.executable, "-c", "import setuptools, wheel, pip", ok=False)[0] == 0:
+    shutil.copytree(moved / "lib" / "python", WORK / "package")  # where pip may write
+    run(*build_wheel, WORK / "package")
+    wheel, = (WORK / "wheels").iterdir()
+    checks.that(re.fullmatch(r"xf-[0-9.]+-py3-none-linux_x86_64\.whl", wheel.name), f"a wheel named {wheel.name}")
+    with zipfile.ZipFile(wheel) as files:
+        files.extractall(WORK / "site")
+    said = run("env", f"PYTHONPATH={WORK / 'site'}", "python3", "-B", "-c", script)[1]
+    checks.that(said == "HH EH1 L OW0\n", f"the package of a wheel says {said}")
 
 # The weights are not copied: the program holds them as the object does, read-only.
 sections = run("readelf", "--sections", "--wide", WORK / "static")[1]

@@ -1,7 +1,7 @@
 """Running models that xfc has compiled: the C API (xf/xf.h, which says more of everything here) for Python.
 
     import xf
-    model = xf.Model("libg2p.so")           # xfc --emit=so; programs and bare model files need libxf-runtime.so beside
+    model = xf.Model("libg2p.so")           # xfc --emit=so; or a program, or a bare model file
     session = model.session(threads=2)
     for line in session.process_lines(["hello", "world"], beam=4):
         print(line.results[0].text)
@@ -53,7 +53,7 @@ def _runtime(path, library):
     if library is None:
         with contextlib.suppress(OSError, AttributeError):
             return _c.load(path)
-        library = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "libxf-runtime.so")
+        library = os.path.join(os.path.dirname(os.path.abspath(__file__)), "libxf-runtime.so")
         if not os.path.exists(library):
             raise FileNotFoundError(f"{path} is no shared library (xfc --emit=so): library= says where libxf-runtime.so is")
     return _c.load(os.path.abspath(library))
@@ -104,7 +104,8 @@ class _Object:
 
 
 class Model(_Object):
-    """A compiled program, shared library or model file. library: path of libxf-runtime.so, for files other than shared libraries."""
+    """A compiled program, shared library or model file. library: path of a libxf-runtime.so, for files other than shared
+    libraries; None: the one beside this package."""
 
     def __init__(self, path, library=None):
         path = os.path.abspath(path)
