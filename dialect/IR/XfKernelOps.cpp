@@ -76,17 +76,32 @@ static bool growsWith(Operation *op, unsigned i) {
   return false;
 }
 
-bool ChooseOp::isMonotone() {
-  Value value = getBody().getArgument(0);
+/// Calls `see` for each op between a product and its logit, with the operand that the product is in. Returns whether it is true of all, and the
+/// product is nowhere else.
+static bool isTrueOfAll(ChooseOp op, llvm::function_ref<bool(Operation *, unsigned)> see) {
+  Value value = op.getBody().getArgument(0);
   while (value.hasOneUse()) {
     OpOperand &use = *value.use_begin();
     if (isa<YieldOp>(use.getOwner()))
       return true;
-    if (!growsWith(use.getOwner(), use.getOperandNumber()))
+    if (!see(use.getOwner(), use.getOperandNumber()))
       return false;
     value = use.getOwner()->getResult(0);
   }
   return false;
+}
+
+bool ChooseOp::isMonotone() {
+  bool isRounded = false;
+  return isTrueOfAll(*this, [&](Operation *op, unsigned i) {
+    isRounded |= isa<math::TanhOp>(op);
+    // Of what is left of a difference, a function's rounding may be any part.
+    return isa<math::TanhOp>(op) || (growsWith(op, i) && !(isRounded && isa<arith::AddFOp, arith::SubFOp>(op)));
+  });
+}
+
+bool ChooseOp::isRounded() {
+  return !isTrueOfAll(*this, [](Operation *op, unsigned) { return !isa<math::TanhOp>(op); });
 }
 
 int64_t ChooseOp::getPartsWidth() {

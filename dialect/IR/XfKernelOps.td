@@ -71,7 +71,7 @@ def Xf_ChooseOp : Xf_Op<"choose", [Xf_InBody, Pure, SingleBlock, AttrSizedOperan
 
     `screen`, the results of `xf.quantize` of the weight to i8 with bounds, changes nothing of the results: with it a kernel may find
     by products of bytes which columns cannot be among the best, and multiply only the others. The region must not decrease when
-    acc grows.
+    acc grows, but for the rounding of a tanh to which nothing is added.
 
     Nor do `words`, the results of `xf.quantize` of the weight to i16, change `values`, `tokens` and m. But in s a kernel may take the
     smallest terms from products of fewer bits: of int16, or of int8 where x is bf16. Their errors are independent, and enough columns,
@@ -101,8 +101,11 @@ def Xf_ChooseOp : Xf_Op<"choose", [Xf_InBody, Pure, SingleBlock, AttrSizedOperan
     /// The product whose columns are chosen from.
     RankedTensorType getLogitsType();
     int64_t getColumns() { return llvm::cast<RankedTensorType>(getWeight().getType()).getDimSize(0); }
-    /// Whether a logit never decreases when its product grows and the extras stay the same.
+    /// Whether a logit never decreases when its product grows and the extras stay the same, but for a function's rounding.
     bool isMonotone();
+    /// Whether there is such a function: a logit may then decrease by kRounding of itself.
+    bool isRounded();
+    static constexpr double kRounding = 0x1p-18;
     /// Whether such a weight can have a screen: its rows are whole groups of four bytes, and the sums of their products exact in 32 bits.
     static bool isScreenable(RankedTensorType weight) {
       Type element = weight.getElementType();

@@ -52,7 +52,7 @@ module @first {
 // -----
 
 // Logits that may fall when their product rises have no upper bound from its own: a factor that is negative or not known, a
-// difference, a function, two uses.
+// difference, a function that is not monotone or to which something is added, two uses.
 #bnd = #xf.dims<"B", "N", "">
 #bd = #xf.dims<"B", "">
 // CHECK-LABEL: module @second
@@ -84,12 +84,47 @@ module @second {
     }
     %v3, %t3, %m3, %q3 = xf.choose %x, %w axis 1 forbidden %f by %c options %o extras() maps [] : tensor<?x?x8xf32, #bnd>, tensor<200x8xf32>, tensor<?x8xi32, #xf.dims<"C", "">>, tensor<?xi32, #xf.dims<"B">>, tensor<2xi32> -> tensor<?x2xf32, #bd>, tensor<?x2xi32, #bd>, tensor<?x2xf32, #bd>, tensor<?x160xf32, #bd> {
     ^bb0(%acc: f32):
-      %y = math.tanh %acc : f32
+      %y = math.cos %acc : f32
+      xf.yield %y : f32
+    }
+    %v5, %t5, %m5, %q5 = xf.choose %x, %w axis 1 forbidden %f by %c options %o extras(%b) maps [[2]] : tensor<?x?x8xf32, #bnd>, tensor<200x8xf32>, tensor<?x8xi32, #xf.dims<"C", "">>, tensor<?xi32, #xf.dims<"B">>, tensor<2xi32> extras(tensor<200xf32>) -> tensor<?x2xf32, #bd>, tensor<?x2xi32, #bd>, tensor<?x2xf32, #bd>, tensor<?x160xf32, #bd> {
+    ^bb0(%acc: f32, %bias: f32):
+      %t = math.tanh %acc : f32
+      %y = arith.addf %t, %bias : f32
       xf.yield %y : f32
     }
     %v4, %t4, %m4, %q4 = xf.choose %x, %w axis 1 forbidden %f by %c options %o extras() maps [] : tensor<?x?x8xf32, #bnd>, tensor<200x8xf32>, tensor<?x8xi32, #xf.dims<"C", "">>, tensor<?xi32, #xf.dims<"B">>, tensor<2xi32> -> tensor<?x2xf32, #bd>, tensor<?x2xi32, #bd>, tensor<?x2xf32, #bd>, tensor<?x160xf32, #bd> {
     ^bb0(%acc: f32):
       %y = arith.mulf %acc, %acc : f32
+      xf.yield %y : f32
+    }
+    xf.return
+  }
+}
+
+// -----
+
+// A cap is monotone but for its rounding, of which the kernel knows.
+#bnd = #xf.dims<"B", "N", "">
+#bd = #xf.dims<"B", "">
+// CHECK-LABEL: module @capped
+module @capped {
+  xf.parameter @p : tensor<200x8xf32> path "p"
+  xf.weight @w : tensor<200x8xf32> layers 1 layout panels {
+  ^bb0(%layer: index):
+    %p = xf.param @p : tensor<200x8xf32>
+    xf.yield %p : tensor<200x8xf32>
+  }
+  xf.entry @run(%x: tensor<?x?x8xf32, #bnd> {xf.name = "x"}, %f: tensor<?x8xi32, #xf.dims<"C", "">> {xf.name = "f"}, %c: tensor<?xi32, #xf.dims<"B">> {xf.name = "c"}, %o: tensor<2xi32> {xf.name = "o"}, %b: tensor<200xf32> {xf.name = "b"}) {
+    %w = xf.param @w : tensor<200x8xf32>
+    // CHECK: xf.choose {{.*}} screen({{.*}} words(
+    %v, %t, %m, %q = xf.choose %x, %w axis 1 forbidden %f by %c options %o extras(%b) maps [[2]] : tensor<?x?x8xf32, #bnd>, tensor<200x8xf32>, tensor<?x8xi32, #xf.dims<"C", "">>, tensor<?xi32, #xf.dims<"B">>, tensor<2xi32> extras(tensor<200xf32>) -> tensor<?x2xf32, #bd>, tensor<?x2xi32, #bd>, tensor<?x2xf32, #bd>, tensor<?x160xf32, #bd> {
+    ^bb0(%acc: f32, %bias: f32):
+      %cap = arith.constant 30.0 : f32
+      %s = arith.addf %acc, %bias : f32
+      %d = arith.divf %s, %cap : f32
+      %h = math.tanh %d : f32
+      %y = arith.mulf %h, %cap : f32
       xf.yield %y : f32
     }
     xf.return

@@ -45,7 +45,7 @@ void ChooseFew::bound(Value row, Value tileRow) {
   ChooseScreen::Row ofScreen = screen.rowAt(row);
   auto boundsOf = [&](Value panel, Value lanes, SmallVector<Value> &) {
     Value products = b.loadVector(b.getI32Type(), logits.sumsOf(tileRow, panel));
-    return boundOrNone(logits.logitsOf(own, panel, lanes, screen.estimate(ofScreen, columnOf(panel), lanes, products).bounds));
+    return boundOrNone(logits.boundsOf(own, panel, lanes, screen.estimate(ofScreen, columnOf(panel), lanes, products).bounds));
   };
   reducePanels(ReduceKind::max, [&](Value panel) { return screen.boundAt(row, panel); }, ValueRange(), boundsOf);
 }

@@ -109,14 +109,30 @@ ChooseLogits::Row ChooseLogits::rowAt(Value row) {
 }
 
 Value ChooseLogits::logitsOf(const Row &row, Value panel, Value lanes, Value products) {
+  return withoutForbidden(row, panel, lanes, computeLogits(row, panel, lanes, products));
+}
+
+Value ChooseLogits::boundsOf(const Row &row, Value panel, Value lanes, Value bounds) {
+  Value logits = computeLogits(row, panel, lanes, bounds);
+  if (op.isRounded()) {
+    Value isPositive = b.create<arith::CmpFOp>(arith::CmpFPredicate::OGT, logits, b.splatF32(0));
+    Value factor = b.create<arith::SelectOp>(isPositive, b.splatF32(1 + ChooseOp::kRounding), b.splatF32(1 - ChooseOp::kRounding));
+    logits = b.create<arith::MulFOp>(logits, factor);
+  }
+  return withoutForbidden(row, panel, lanes, logits);
+}
+
+Value ChooseLogits::computeLogits(const Row &row, Value panel, Value lanes, Value products) {
   Block &body = op.getBody().front();
   Value column = b.add(b.mul(block_, ChooseOp::kBlock), b.mul(panel, kLanes));
   RegionVectorizer region(b);
   region.bind(body.getArgument(0), products);
   for (unsigned i = 0; i < op.getExtras().size(); ++i)
     region.bind(body.getArgument(1 + i), loadExtra(i, row.index, column, lanes));
-  Value logits = region.emitVector(body.getTerminator()->getOperand(0));
+  return region.emitVector(body.getTerminator()->getOperand(0));
+}
 
+Value ChooseLogits::withoutForbidden(const Row &row, Value panel, Value lanes, Value logits) {
   Value bits = b.create<LLVM::LoadOp>(b.getI16Type(), b.at(row.forbidden, panel, b.getI16Type()));
   Value none = b.splat(b.f32(-std::numeric_limits<double>::infinity()));
   logits = b.create<arith::SelectOp>(b.create<LLVM::BitcastOp>(b.vectorOf(b.getI1Type()), bits), none, logits);

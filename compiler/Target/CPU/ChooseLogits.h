@@ -55,6 +55,8 @@ public:
   /// A row's logits of a panel from its products: what is forbidden, and lanes that are no columns, are -inf. `lanes`: how many are
   /// (null: all).
   Value logitsOf(const Row &row, Value panel, Value lanes, Value products);
+  /// The same of products' upper bounds: upper bounds of the logits.
+  Value boundsOf(const Row &row, Value panel, Value lanes, Value bounds);
   /// Calls `body` for each panel of the block with its index and lanes; it takes and returns what it carries.
   llvm::SmallVector<Value> forPanels(mlir::ValueRange carried, llvm::function_ref<llvm::SmallVector<Value>(Value, Value, mlir::ValueRange)> body);
   /// How many of a panel's lanes are columns; null if all panels are whole.
@@ -63,6 +65,8 @@ public:
 
 private:
   Value panelIsNeeded(Value panel);
+  Value computeLogits(const Row &row, Value panel, Value lanes, Value products);
+  Value withoutForbidden(const Row &row, Value panel, Value lanes, Value logits);
   Value loadExtra(unsigned index, Value row, Value column, Value lanes);
   ProductOperands operands(const ChooseFactors &factors, Value firstRow, Value rowCount, Value panel, Value count);
   Value panelAddress(const ChooseFactors &factors, Value panel);

@@ -52,7 +52,7 @@ void ChooseSums::estimate(Value row, Value tileRow) {
   auto boundsOf = [&](Value panel, Value lanes, SmallVector<Value> &distance) {
     Value products = logits.sumsOf(tileRow, panel);
     auto estimates = screen.estimate(ofScreen, columnOf(panel), lanes, b.loadVector(b.getI32Type(), products));
-    Value x = logits.logitsOf(own, panel, lanes, estimates.products), bounds = logits.logitsOf(own, panel, lanes, estimates.bounds);
+    Value x = logits.logitsOf(own, panel, lanes, estimates.products), bounds = logits.boundsOf(own, panel, lanes, estimates.bounds);
     b.storeVector(x, products);
     distance[0] = maximum(b, difference(bounds, x), distance[0]);
     return boundOrNone(bounds);

@@ -1,6 +1,7 @@
 // The vocabulary reduction with a screen: what it leaves out changes no bit of the result.
 #include "test/Target/CPU/FactorData.h"
 
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <map>
@@ -22,8 +23,10 @@ int64_t partsWidth(Factor factor, Copies copies) {
   return copies == Copies::none ? parts : parts + ChooseOp::countScreened(kColumns, kDepth, factor == Factor::f32);
 }
 
-/// Logits x Wᵀ / 2 + b.
-std::string text(Factor factor, Copies copies) {
+constexpr double kCap = 30;
+
+/// Logits x Wᵀ / 2 + b; or, of these, kCap tanh(logit / kCap).
+std::string text(Factor factor, Copies copies, bool isCapped) {
   std::string type = typesOf(factor).x, n = std::to_string(kColumns), k = std::to_string(kDepth), maxCandidates = std::to_string(kMaxCandidates);
   auto column = [&](std::string element) { return "tensor<" + n + "x" + element + ">"; };
   auto rows = [](std::string width, std::string element) { return "tensor<?x" + width + element + ", #xf.dims<\"B\", \"\">>"; };
@@ -60,7 +63,11 @@ std::string text(Factor factor, Copies copies) {
          operands + " : " + x + ", " + w + ", " + f + ", " + c + ", tensor<2xi32> extras(" + column("f32") + ")" + types + " -> " +
          rows(maxCandidates + "x", "f32") + ", " + rows(maxCandidates + "x", "i32") + ", " + rows("2x", "f32") + ", " + rows(parts + "x", "f32") +
          " {\n^bb0(%acc: f32, %bias: f32):\n%half = arith.constant 0.5 : f32\n%y = arith.mulf %acc, %half : f32\n"
-         "%s = arith.addf %y, %bias : f32\nxf.yield %s : f32\n}\nxf.return\n}\n}\n";
+         "%s = arith.addf %y, %bias : f32\n" +
+         (isCapped ? "%cap = arith.constant " + std::to_string(kCap) +
+                         " : f32\n%d = arith.divf %s, %cap : f32\n%t = math.tanh %d : f32\n%l = arith.mulf %t, %cap : f32\nxf.yield %l : f32\n"
+                   : "xf.yield %s : f32\n") +
+         "}\nxf.return\n}\n}\n";
 }
 
 /// What xf.quantize makes of a weight: T integers, and bounds of what they lack.
@@ -181,12 +188,12 @@ struct Problem {
 };
 
 /// Of all instruction sets here; compiled once.
-const std::vector<Kernels> &kernelsOf(Factor factor) {
-  static std::map<Factor, std::vector<Kernels>> made;
-  std::vector<Kernels> &kernels = made[factor];
+const std::vector<Kernels> &kernelsOf(Factor factor, bool isCapped) {
+  static std::map<std::pair<Factor, bool>, std::vector<Kernels>> made;
+  std::vector<Kernels> &kernels = made[{factor, isCapped}];
   if (!kernels.empty())
     return kernels;
-  KernelHarness few(text(factor, Copies::all)), all(text(factor, Copies::none));
+  KernelHarness few(text(factor, Copies::all, isCapped)), all(text(factor, Copies::none, isCapped));
   auto compile = [](KernelHarness &harness, Isa isa) {
     auto op = harness.find<ChooseOp>();
     return harness.compile(op, isa, {llvm::SmallVector<int64_t>(op->getNumOperands() + op->getNumResults(), 1)});
@@ -198,8 +205,8 @@ const std::vector<Kernels> &kernelsOf(Factor factor) {
 
 class ChooseScreenTest : public testing::TestWithParam<Factor> {
 protected:
-  void forKernels(llvm::function_ref<void(const Kernels &, const std::string &)> body) {
-    for (const Kernels &kernels : kernelsOf(GetParam()))
+  void forKernels(llvm::function_ref<void(const Kernels &, const std::string &)> body, bool areCapped = false) {
+    for (const Kernels &kernels : kernelsOf(GetParam(), areCapped))
       body(kernels, kernels.isa);
   }
   std::vector<float> weight = randomValues(kColumns * kDepth, 7);
@@ -228,6 +235,36 @@ TEST_P(ChooseScreenTest, KeepsTheOrderOfLogitsThatAreAlmostEqual) {
   for (int64_t n = 100; n < kColumns; n += 194)
     std::copy_n(alike.begin() + 3 * kDepth, kDepth, alike.begin() + n * kDepth);
   forKernels([&](const Kernels &kernel, const std::string &isa) { Problem(GetParam(), x, alike).expectSame(kernel, isa); });
+}
+
+TEST_P(ChooseScreenTest, ChangesNothingBehindACap) {
+  // Near 0 a cap leaves logits as they are, beyond it many are equal, and in between its rounding may turn their order round.
+  std::vector<float> alike = weight;
+  std::vector<float> x = randomValues(7 * kDepth, 8);
+  std::mt19937 random(5);
+  for (int64_t n = 3; n < kColumns; n += 7) {
+    float length = 1 + static_cast<float>(random() % 4096) * 0x1p-16f;
+    for (int64_t k = 0; k < kDepth; ++k)
+      alike[n * kDepth + k] = x[k] * length;
+  }
+  for (int64_t row = 0; row < 7; ++row)
+    for (int64_t k = 0; k < kDepth; ++k)
+      x[row * kDepth + k] = x[k] * std::array{0.001f, 1.0f, 8.0f, 12.0f, 16.0f, 19.0f, 100.0f}[row];
+  forKernels(
+      [&](const Kernels &kernel, const std::string &isa) {
+        Problem problem(GetParam(), x, alike);
+        problem.expectSame(kernel, isa);
+        problem.bias = randomValues(kColumns, 9);
+        for (int64_t row = 0; row < 7; ++row)
+          problem.classes[row] = row % 3;
+        problem.expectSame(kernel, isa + " with forbidden columns");
+        for (float value : {1e38f, INFINITY, -INFINITY, std::nanf("")}) {
+          std::vector<float> rows = x;
+          rows[2 * kDepth + 1] = value;
+          Problem(GetParam(), rows, alike).expectSame(kernel, isa + " x " + std::to_string(value));
+        }
+      },
+      /*areCapped=*/true);
 }
 
 TEST_P(ChooseScreenTest, TakesAllWhereLogitsAreAlike) {
