@@ -77,6 +77,19 @@ confirm_scores(WORK / "f32", [["--isa", isa] for isa in available_isas() if isa 
 for isa in [[]] + [["--isa", isa] for isa in available_isas("bf16")]:
     confirm_scores(WORK / "bf16", [isa], 3e-3)
 
+# All this holds behind a cap, too.
+gemma = json.loads((MODELS / "t5gemma" / "small" / "config.json").read_text())
+for side in ("encoder", "decoder"):
+    gemma[side]["vocab_size"] = VOCABULARY
+(WORK / "gemma.json").write_text(json.dumps(gemma))
+for name, options in (("capped", []), ("capped.mlir", ["--emit=fused"])):
+    compile_model(MODELS / "t5gemma" / "t5gemma.xf", WORK / name, "--config", WORK / "gemma.json", "--random-weights", 4, *options, isas=HERE)
+checks.that(" screen(" in (WORK / "capped.mlir").read_text(), "a choice with a cap is not screened")
+for isa in available_isas():
+    few, whole = (tokens(WORK / "capped", "--isa", isa, *options) for options in ([], ["--no-repeat-ngram", STEPS + 1]))
+    checks.that(few == whole and len(set(few)) > 5, f"capped, {isa}: {few}, but with all logits {whole}")
+confirm_scores(WORK / "capped", [["--isa", isa] for isa in available_isas() if isa != "baseline"], 1e-5)
+
 # In narrow rows, a row's rounding error has the direction of likely columns, unless that part is removed.
 (WORK / "narrow.xf").write_text("""model Narrow(vocab = 5003, d = 16) {
   source: Embedding(40, d)
