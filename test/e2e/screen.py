@@ -83,7 +83,8 @@ for side in ("encoder", "decoder"):
     gemma[side]["vocab_size"] = VOCABULARY
 (WORK / "gemma.json").write_text(json.dumps(gemma))
 for name, options in (("capped", []), ("capped.mlir", ["--emit=fused"])):
-    compile_model(MODELS / "t5gemma" / "t5gemma.xf", WORK / name, "--config", WORK / "gemma.json", "--random-weights", 4, *options, isas=HERE)
+    compile_model(MODELS / "t5gemma" / "t5gemma.xf", WORK / name, "--config", WORK / "gemma.json", "--random-weights", 4, *options,
+                  isas=HERE)
 checks.that(" screen(" in (WORK / "capped.mlir").read_text(), "a choice with a cap is not screened")
 for isa in available_isas():
     few, whole = (tokens(WORK / "capped", "--isa", isa, *options) for options in ([], ["--no-repeat-ngram", STEPS + 1]))

@@ -1,5 +1,5 @@
-"""Searches with beams find the results of Hugging Face's transformers for small models of the families of BART, T5 and T5Gemma. For Whisper there are greedy
-tokens: a search continues their prefixes in the same way, and beams find the results of another search on the interpreter's logits."""
+"""Searches with beams find the results of Hugging Face's transformers for small models of BART's and T5's families and T5Gemma. For Whisper there are
+greedy tokens: a search continues their prefixes in the same way, and beams find the results of another search on the interpreter's logits."""
 
 from common import Checks, MODELS, WORK, beam_search, compile_model, golden_weights, load, packed, read_safetensors, results, run, unpacked
 from session import session_of
